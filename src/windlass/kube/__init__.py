@@ -1,0 +1,1 @@
+"""An API server behind one transport seam: a thin async client, and views that stay right."""

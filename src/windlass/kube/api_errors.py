@@ -1,0 +1,201 @@
+"""What can go wrong between us and an API server, and the server's own Status as an exception.
+
+KubeError
+├── Unreachable          nothing was sent: address, name, TLS, proxy
+├── ConnectionLost       it broke after the request had gone out: carried out or not, we cannot know
+├── DeadlineExceeded     no usable answer in time
+├── BadAnswer            an answer that is not what an API server says
+└── ApiError             the server said no; `status` is its own word
+    ├── BadRequest 400 · Unauthorized 401 · Forbidden 403 · NotFound 404 · MethodNotAllowed 405
+    ├── AlreadyExists 409 · Conflict 409 (names managers and fields) · Expired 410 · Invalid 422
+    └── TooManyRequests 429 · ServerError 5xx
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windlass.errors import WindlassError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BODY_EXCERPT = 200  # enough to recognise a proxy's error page, too little to flood a log
+
+
+class Cause(msgspec.Struct, frozen=True):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class Details(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    causes: tuple[Cause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(msgspec.Struct, frozen=True):
+    """A Kubernetes `Status`, as the API server sends it."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: Details | None = None
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        return self.details.causes if self.details else ()
+
+
+class FieldOwner(msgspec.Struct, frozen=True):
+    """Another manager that owns a field we tried to apply."""
+
+    manager: str
+    field: str
+
+
+class KubeError(WindlassError):
+    """Anything between us and an API server."""
+
+
+class Unreachable(KubeError):
+    """Nothing was sent, so any verb may be tried again."""
+
+
+class ConnectionLost(KubeError):
+    """Sent, perhaps carried out, not answered in full."""
+
+
+class DeadlineExceeded(KubeError):
+    """No usable answer came in time."""
+
+
+class BadAnswer(KubeError):
+    """An answer, but not one that an API server gives."""
+
+
+class ApiError(KubeError):
+    """The server's refusal, with its Status."""
+
+    def __init__(self, status: Status, *, where: str = "", hint: str = "") -> None:
+        what = status.message or status.reason or f"HTTP {status.code}"
+        super().__init__(f"{what} ({status.code} {status.reason})".replace(" )", ")"), where=where, hint=hint)
+        self.status = status
+
+    @property
+    def code(self) -> int:
+        return self.status.code
+
+    @property
+    def reason(self) -> str:
+        return self.status.reason
+
+
+class BadRequest(ApiError):
+    pass
+
+
+class Unauthorized(ApiError):
+    pass
+
+
+class Forbidden(ApiError):
+    pass
+
+
+class NotFound(ApiError):
+    pass
+
+
+class MethodNotAllowed(ApiError):
+    pass
+
+
+class AlreadyExists(ApiError):
+    pass
+
+
+class Conflict(ApiError):
+    """A resourceVersion, a uid, or a field of another manager stands against it."""
+
+    @property
+    def owners(self) -> tuple[FieldOwner, ...]:
+        """For server-side apply: who owns which field. Empty for other conflicts."""
+        return tuple(_owners(self.status))
+
+
+class Expired(ApiError):
+    """The resourceVersion or continue token is too old: list again."""
+
+
+class Invalid(ApiError):
+    pass
+
+
+class TooManyRequests(ApiError):
+    pass
+
+
+class ServerError(ApiError):
+    pass
+
+
+BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    409: Conflict,
+    410: Expired,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+HINTS: dict[type[ApiError], str] = {
+    Unauthorized: "the credentials were rejected: is the token or certificate expired, or for another cluster?",
+    Forbidden: "grant this identity the missing permission",
+}
+
+
+def error_for(status: Status, where: str) -> ApiError:
+    kind = ServerError if status.code >= 500 else BY_CODE.get(status.code, ApiError)
+    if kind is Conflict and status.reason == "AlreadyExists":
+        kind = AlreadyExists
+    if kind is BadRequest and status.reason == "Expired":
+        kind = Expired
+    return kind(status, where=where, hint=HINTS.get(kind, ""))
+
+
+def status_from(code: int, body: bytes) -> Status:
+    """The Status in a refusal; for a body that is none (a proxy's page, say), one made from the HTTP code and an excerpt."""
+    try:
+        status = _STATUS.decode(body)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+        status = Status()
+    if status.message or status.reason:
+        return msgspec.structs.replace(status, code=code)
+    return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt(body)}" if body else "")
+
+
+def excerpt(body: bytes) -> str:
+    """The beginning of a strange body, on one line, fit for a log."""
+    text = body[: BODY_EXCERPT * 2].decode("utf-8", "replace")
+    text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+    return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
+
+
+_STATUS = msgspec.json.Decoder(Status)
+_CONFLICT_WITH = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+
+
+def _owners(status: Status) -> Iterator[FieldOwner]:
+    for cause in status.causes:
+        if cause.reason == "FieldManagerConflict" and (found := _CONFLICT_WITH.search(cause.message)):
+            yield FieldOwner(manager=found[1], field=cause.field)
