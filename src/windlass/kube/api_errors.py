@@ -65,7 +65,11 @@ class KubeError(WindlassError):
 
 
 class Unreachable(KubeError):
-    """Nothing was sent, so any verb may be tried again."""
+    """Nothing was sent, so any verb may be tried again if the trouble is `passing`; a wrong CA, say, is not."""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "", passing: bool = True) -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.passing = passing
 
 
 class ConnectionLost(KubeError):
@@ -174,7 +178,7 @@ def error_for(status: Status, where: str) -> ApiError:
 
 
 def status_from(code: int, body: bytes) -> Status:
-    """The Status in a refusal; for a body that is none (a proxy's page, say), one made from the HTTP code and an excerpt."""
+    """The Status in a refusal; for another body (a proxy's page, say), one made from the HTTP code and an excerpt."""
     try:
         status = _STATUS.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):

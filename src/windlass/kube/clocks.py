@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
+import random  # noqa: TID251 - the one place where randomness comes in
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The seam between the client and an API server: one exchange, one byte stream. HTTP is one side of it, in-process another."""
+"""The seam between the client and an API server: one exchange, one byte stream; over HTTP, or inside the process."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""Objects: plain as they came, or typed with only the fields that someone looks at; and who is who among them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+Plain = dict[str, Any]
+"""An object as it came: any kind, any field."""
+
+
+class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+    kind: str
+    name: str
+    uid: str
+    api_version: str = ""
+    controller: bool = False
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: dict[str, str] = {}  # msgspec copies empty defaults
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+
+
+class Typed(msgspec.Struct, frozen=True):
+    """Base of objects that name only the fields someone looks at; the parser skips the rest without building it."""
+
+    metadata: Metadata
+
+
+T = TypeVar("T", bound=Plain | Typed)
+TypedT = TypeVar("TypedT", bound=Typed)
+
+
+class Identity(NamedTuple):
+    """Which object, which life of it, which state of that."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.namespace, self.name)
+
+
+def identity_of(item: Plain | Typed) -> Identity:
+    if isinstance(item, Typed):
+        meta = item.metadata
+        return Identity(meta.namespace, meta.name, meta.uid, meta.resource_version)
+    found = item["metadata"]
+    return Identity(found.get("namespace", ""), found["name"], found.get("uid", ""), found.get("resourceVersion", ""))

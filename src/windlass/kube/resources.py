@@ -1,0 +1,95 @@
+"""What can be addressed at an API server, and the path of each address. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from urllib.parse import quote, urlencode
+
+from windlass.errors import InvalidInput
+
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind as the API server serves it: `applications` of argoproj.io/v1alpha1."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+    verbs: frozenset[str] = frozenset()
+    """As discovery tells them; empty for a resource that is known by heart."""
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def everywhere(self) -> Ref:
+        """The collection in all namespaces, or the one of a cluster-wide kind."""
+        return Ref(self)
+
+    def within(self, namespace: str) -> Ref:
+        """The collection in one namespace."""
+        return Ref(self, namespace=namespace)
+
+    def named(self, name: str, namespace: str = "") -> Ref:
+        """One object."""
+        return Ref(self, namespace=namespace, name=name)
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A collection, an object, or a subresource of it."""
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    def __post_init__(self) -> None:
+        if self.namespace and not self.resource.namespaced:
+            raise InvalidInput(f"{self.resource} has no namespaces", where=f"{self.namespace}/{self.name}")
+        if self.name and self.resource.namespaced and not self.namespace:
+            raise InvalidInput(f"{self.resource} {self.name!r} needs a namespace")
+        for part in (self.namespace, self.name, self.subresource):
+            if part in {".", ".."} or "/" in part or "%" in part:
+                raise InvalidInput(f"{part!r} cannot be part of an address", where=str(self.resource))
+
+    def sub(self, subresource: str) -> Ref:
+        return replace(self, subresource=subresource)
+
+    @property
+    def kind(self) -> str:
+        """As calls are counted: `applications.argoproj.io`, `pods/log`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else str(self.resource)
+
+    @property
+    def path(self) -> str:
+        resource = self.resource
+        parts = ["", "apis", resource.group, resource.version] if resource.group else ["", "api", resource.version]
+        if self.namespace:
+            parts += ["namespaces", quote(self.namespace, safe="")]
+        parts.append(resource.plural)
+        if self.name:
+            parts.append(quote(self.name, safe=""))
+        if self.subresource:
+            parts.append(self.subresource)
+        return "/".join(parts)
+
+    def target(self, query: Query = ()) -> str:
+        given = [(name, value) for name, value in query if value]
+        return f"{self.path}?{urlencode(given)}" if given else self.path
+
+    def __str__(self) -> str:
+        name = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name or self.namespace
+        return f"{self.kind} {name}".rstrip()
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
