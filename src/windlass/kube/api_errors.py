@@ -43,6 +43,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 class Status(msgspec.Struct, frozen=True):
     """A Kubernetes `Status`, as the API server sends it."""
 
+    kind: str = ""
     code: int = 0
     reason: str = ""
     message: str = ""
@@ -183,7 +184,7 @@ def status_from(code: int, body: bytes) -> Status:
         status = _STATUS.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
         status = Status()
-    if status.message or status.reason:
+    if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
     return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt(body)}" if body else "")
 

@@ -1,0 +1,1 @@
+"""Arguments and environment in, views and exit code out; the only composition root."""

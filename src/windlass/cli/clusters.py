@@ -1,0 +1,114 @@
+"""What a kubeconfig leads to, in a few lines: the quickest proof that address, trust, credentials and rights fit."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windlass.errors import InvalidInput
+from windlass.kube import kubeconfigs
+from windlass.kube.api_errors import Forbidden, NotFound
+from windlass.kube.calls import Calls
+from windlass.kube.http import HttpTransport
+from windlass.kube.objects import Typed
+from windlass.kube.readers import KubeReader
+from windlass.kube.resources import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windlass.kube.connections import Connection
+
+SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
+APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
+
+
+class _Word(msgspec.Struct):
+    status: str = "Unknown"
+
+
+class _ApplicationStatus(msgspec.Struct):
+    health: _Word = _Word()
+    sync: _Word = _Word()
+
+
+class _Application(Typed, frozen=True):
+    status: _ApplicationStatus = _ApplicationStatus()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    kubeconfig: str | None = None
+    context: str | None = None
+    in_cluster: bool = False
+
+
+def connection(access: Access, environ: Mapping[str, str]) -> Connection:
+    """Exactly one source of credentials: nothing is taken from a default place that nobody named."""
+    path = access.kubeconfig or environ.get("KUBECONFIG_PATH")
+    data = None if access.kubeconfig else environ.get("KUBECONFIG_DATA")
+    if sum(map(bool, (path, data, access.in_cluster))) != 1:
+        raise InvalidInput(
+            "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster",
+            hint="--kubeconfig FILE wins over the variables",
+        )
+    if access.in_cluster:
+        return kubeconfigs.in_cluster(environ)
+    if path:
+        return kubeconfigs.load_file(Path(path), context=access.context)
+    try:
+        content = base64.b64decode("".join((data or "").split()), validate=True)
+    except binascii.Error:
+        raise InvalidInput("not base64", where="KUBECONFIG_DATA", hint="base64 -w0 < kubeconfig") from None
+    return kubeconfigs.load(content, where="KUBECONFIG_DATA", context=access.context)
+
+
+def describe(access: Access, environ: Mapping[str, str]) -> list[str]:
+    return asyncio.run(_describe(connection(access, environ), environ))
+
+
+async def _describe(source: Connection, environ: Mapping[str, str]) -> list[str]:
+    reader = KubeReader(Calls(HttpTransport(source, environ=environ)))
+    try:
+        version = await reader.version()
+        discovery = await reader.discover()
+        groups = len({resource.group for resource in discovery.resources})
+        lines = [
+            f"server        {reader.server}  {version}",
+            f"identity      {await _identity(reader)}",
+            f"serves        {len(discovery.resources)} resources in {groups} groups",
+            f"applications  {await _applications(reader)}",
+            f"calls         {reader.counts.total} requests, {reader.counts.writes} writes",
+        ]
+        return lines + [f"no answer     {name}: announced, but its server does not answer" for name in discovery.silent]
+    finally:
+        await reader.close()
+
+
+async def _identity(reader: KubeReader) -> str:
+    try:
+        review = await reader.review(SELF_REVIEWS, {})
+    except (NotFound, Forbidden):
+        return "unknown: this server does not tell"
+    user = review["status"]["userInfo"]
+    groups = ", ".join(user.get("groups", []))
+    return f"{user['username']}  ({groups})" if groups else str(user["username"])
+
+
+async def _applications(reader: KubeReader) -> str:
+    try:
+        listing = await reader.list(APPLICATIONS.everywhere, _Application)
+    except NotFound:
+        return "none: Argo CD's Application is not served here"
+    except Forbidden:
+        return "not readable with these rights"
+    health = Counter(application.status.health.status for application in listing.items)
+    words = ", ".join(f"{number} {word}" for word, number in sorted(health.items()))
+    return f"{len(listing.items)}  ({words})" if words else "0"

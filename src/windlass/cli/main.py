@@ -1,0 +1,82 @@
+"""`main(argv, environ) -> int`: the commands, and the one place where errors become text and an exit code.
+
+Commands import what they run when they run it: `--help` and a mistyped word must not wait for an HTTP library.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windlass import __version__
+from windlass.errors import ExitCode, WindlassError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def windlass() -> None:
+    """Raises, checks and lowers a whole Kubernetes platform.
+
+    Exit codes: 0 success, 1 failure, 2 partly done, 3 invalid configuration or arguments, 4 out of time.
+    """
+
+
+@windlass.command()
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Kubeconfig file.  [KUBECONFIG_PATH, or its content in KUBECONFIG_DATA]"
+)
+@click.option("--context", metavar="NAME", help="Context in it, if not its current one.")
+@click.option("--in-cluster", is_flag=True, help="Use the service account of the pod this runs in.")
+@click.pass_obj
+def cluster(environ: Mapping[str, str], **options: Any) -> None:
+    """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
+    from windlass.cli import clusters  # noqa: PLC0415 - lazy, see above
+
+    for line in clusters.describe(clusters.Access(**options), environ):
+        click.echo(line)
+
+
+def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    try:
+        result = windlass.main(list(argv), prog_name="windlass", standalone_mode=False, obj=environ)
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.INVALID
+    except WindlassError as error:
+        _show(error)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return ExitCode.FAILURE
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away; nobody is left to tell
+        return ExitCode.FAILURE
+    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is told in one line, too
+        _show_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
+        return ExitCode.FAILURE
+    return result if isinstance(result, int) else ExitCode.SUCCESS
+
+
+def _show(error: WindlassError) -> None:
+    click.echo(f"error: {error.what}", err=True)
+    if error.where:
+        click.echo(f"where: {error.where}", err=True)
+    if error.hint:
+        click.echo(f"hint:  {error.hint}", err=True)
+
+
+def _show_bug(error: Exception, *, debug: bool) -> None:
+    """Type and place, not the message: that may carry anything."""
+    if debug:
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    click.echo(
+        f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}", err=True
+    )
+    click.echo("hint:  LOG_LEVEL=debug shows the traceback", err=True)

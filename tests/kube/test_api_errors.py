@@ -1,0 +1,57 @@
+"""Refusals become errors that carry the server's word, and show nothing they should not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from windlass.kube import api_errors
+from windlass.kube.api_errors import ApiError, Status, error_for, status_from
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "expected"),
+    [
+        (400, "BadRequest", api_errors.BadRequest),
+        (400, "Expired", api_errors.Expired),
+        (401, "Unauthorized", api_errors.Unauthorized),
+        (402, "Payment", ApiError),
+        (403, "Forbidden", api_errors.Forbidden),
+        (404, "NotFound", api_errors.NotFound),
+        (405, "MethodNotAllowed", api_errors.MethodNotAllowed),
+        (409, "AlreadyExists", api_errors.AlreadyExists),
+        (409, "Conflict", api_errors.Conflict),
+        (410, "Gone", api_errors.Expired),
+        (422, "Invalid", api_errors.Invalid),
+        (429, "TooManyRequests", api_errors.TooManyRequests),
+        (500, "InternalError", api_errors.ServerError),
+        (504, "Timeout", api_errors.ServerError),
+    ],
+)
+def test_every_code_has_its_class(code: int, reason: str, expected: type[ApiError]) -> None:
+    body = msgspec.json.encode({"kind": "Status", "code": code, "reason": reason, "message": "no"})
+    error = error_for(status_from(code, body), "here")
+    assert type(error) is expected
+    assert (error.code, error.reason, error.status.causes) == (code, reason, ())
+    assert str(error).startswith(f"here: no ({code} {reason})")
+
+
+def test_a_refusal_without_words_still_says_something() -> None:
+    assert str(error_for(status_from(502, b""), "here")) == "here: HTTP 502 (502)"
+    assert str(error_for(Status(code=404, reason="NotFound"), "here")) == "here: NotFound (404 NotFound)"
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>\n<b>Bad\tgateway</b>\x00\x1b[31m", b"{}", b"[1]", b"\xff"], ids=["page", "empty", "list", "bytes"]
+)
+def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> None:
+    text = str(error_for(status_from(502, body * 999), "here"))
+    assert "HTTP 502 with a body that is no Status" in text
+    assert text.isprintable()
+    assert len(text) < 400
+
+
+def test_no_hint_no_parentheses() -> None:
+    error = api_errors.KubeError("what", where="where", hint="hint")
+    assert str(error) == "where: what (hint)"
+    assert str(api_errors.KubeError("what")) == "what"
