@@ -1,0 +1,39 @@
+"""Foreign text made fit for our messages: short, on one line, and without anything that looks like a secret."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXCERPT = 300  # the last lines of a plugin's complaint, not its log
+SHORTEST_SECRET = 4  # hiding each "1" or "no" of the environment would only garble the text
+HIDDEN = "[redacted]"
+
+_SECRETS = (
+    (re.compile(r"-----BEGIN [^-]*-----.*?(-----END [^-]*-----|$)", re.DOTALL), HIDDEN),
+    (re.compile(r"\beyJ[\w-]+\.[\w-]*\.?[\w-]*"), HIDDEN),  # a JWT
+    (re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE), rf"\1 {HIDDEN}"),
+    (re.compile(r"://[^/\s@]+@"), f"://{HIDDEN}@"),
+    (re.compile(r"((?:secret|passw(?:or)?d|key)[\"']?\s?[=:]\s?)[\"']?[^\s\"',}]+", re.IGNORECASE), rf"\1{HIDDEN}"),
+    (
+        re.compile(r"(token(?:=|[\"']\s?:\s?))[\"']?[^\s\"',}]+", re.IGNORECASE),
+        rf"\1{HIDDEN}",
+    ),  # `token: expired` may stay
+    (re.compile(r"(?=[\w+/-]*\d)(?=[\w+/-]*[A-Za-z])[\w+/-]{24,}={0,2}"), HIDDEN),  # base64
+    (re.compile(r"\b[0-9a-fA-F]{20,}\b"), HIDDEN),
+)
+
+
+def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
+    """The end of `output`. The given secrets are hidden too, wherever they stand."""
+    text = output.decode("utf-8", "replace")
+    for secret in sorted((secret for secret in secrets if len(secret) >= SHORTEST_SECRET), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
+    text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+    return text if len(text) <= EXCERPT else "…" + text[1 - EXCERPT :]

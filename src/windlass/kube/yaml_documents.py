@@ -1,0 +1,187 @@
+"""YAML read as kubectl reads it. Errors name the line and never show it: it may hold a secret."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+import yaml
+
+from windlass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MAX_DEPTH = 200  # no Kubernetes object comes near; keeps us clear of the recursion limit
+ALIAS_ALLOWANCE = 100_000  # values beyond one per byte of text: anchors are for reuse, not for bombs
+
+_TOO_DEEP = "nested too deeply, or repeated too often by aliases"
+_PLAIN = "plain"  # the tag of a scalar that has neither quotes nor a tag of its own
+_STANDARD = "tag:yaml.org,2002:"
+_MERGE = "<<"
+_Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Composer(_Loader):  # type: ignore[valid-type,misc]
+    """Makes nodes only; values are made below, by kubectl's rules instead of PyYAML's."""
+
+    yaml_implicit_resolvers: ClassVar[dict[None, list[tuple[str, re.Pattern[str]]]]] = {
+        None: [(_PLAIN, re.compile(""))]
+    }
+    _depth = 0
+
+    def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
+        """Called at each node; left alone, the C composer recurses until the process crashes."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=parent.start_mark if parent else None)
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+def load(content: bytes, where: str) -> object:
+    """The one document in `content`, as JSON types; None if there is nothing in it."""
+    composer = None
+    try:
+        composer = _Composer(content)  # reads the first bytes, and may already complain about them
+        root = composer.get_single_node()
+    except yaml.MarkedYAMLError as error:
+        problem = re.sub(r"\s*'.*'", "", error.problem or "it cannot be parsed")  # some quote what they found
+        raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
+    except (yaml.YAMLError, UnicodeError):
+        raise InvalidInput("not a text file in UTF-8", where=where) from None
+    finally:
+        if composer is not None:
+            composer.dispose()
+    return None if root is None else _Document(where, allowance=len(content) + ALIAS_ALLOWANCE).value(root, 0)
+
+
+class _Document:
+    """One walk from nodes to values."""
+
+    def __init__(self, where: str, allowance: int) -> None:
+        self._where = where
+        self._allowance = allowance
+
+    def value(self, node: yaml.Node, depth: int) -> object:
+        self._allowance -= 1
+        if depth > MAX_DEPTH or self._allowance < 0:
+            raise self._mistake(_TOO_DEEP, node)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node)
+        if isinstance(node, yaml.MappingNode):
+            self._require_tag(node, "map")
+            return self._mapping(node, depth)
+        self._require_tag(node, "seq")
+        return [self.value(item, depth + 1) for item in node.value]
+
+    def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, object]:
+        own: dict[str, object] = {}
+        merged: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _PLAIN and key_node.value == _MERGE:
+                for mapping in self._merged_mappings(value_node, depth):
+                    merged = mapping | merged  # the first of a list wins
+                continue
+            key = self._key(key_node)
+            if key in own:
+                raise self._mistake("a key that this mapping already has", key_node)
+            own[key] = self.value(value_node, depth + 1)
+        return merged | own if merged else own
+
+    def _merged_mappings(self, node: yaml.Node, depth: int) -> Iterator[dict[str, object]]:
+        for source in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            mapping = self.value(source, depth + 1)
+            if not isinstance(mapping, dict):
+                raise self._mistake("only mappings can be merged", source)
+            yield mapping
+
+    def _key(self, node: yaml.Node) -> str:
+        value = self._scalar(node) if isinstance(node, yaml.ScalarNode) else None
+        match value:
+            case str():
+                return value
+            case bool():
+                return str(value).lower()
+            case int() | float():
+                return f"{value:.17g}" if isinstance(value, float) and not value.is_integer() else str(int(value))
+        raise self._mistake("a key must be a string, a number or a boolean", node)
+
+    def _scalar(self, node: yaml.ScalarNode) -> object:
+        if node.tag == _PLAIN:
+            value = _plain_value(node.value)
+        elif (read := _TAGGED.get(node.tag)) is not None:
+            value = read(node.value)
+            if value is _WRONG:
+                raise self._mistake("a value that does not fit its tag", node)
+        else:
+            raise self._mistake("a tag that is not supported", node)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._mistake("JSON has neither infinity nor NaN", node)
+        return value
+
+    def _require_tag(self, node: yaml.Node, kind: str) -> None:
+        if node.tag != _STANDARD + kind:
+            raise self._mistake("a tag that is not supported", node)
+
+    def _mistake(self, what: str, node: yaml.Node) -> InvalidInput:
+        return _mistake(what, self._where, node.start_mark)
+
+
+def _mistake(what: str, where: str, mark: yaml.Mark | None) -> InvalidInput:
+    return InvalidInput(what, where=f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where)
+
+
+# What follows is resolve() of sigs.k8s.io/yaml/goyaml.v2, less timestamps: kubectl makes strings of them again.
+
+_WRONG = object()
+_WORDS: dict[str, object] = {
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
+    **dict.fromkeys(["", "~", "null", "Null", "NULL"], None),
+    **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"], math.inf),
+    **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
+}
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INTEGERS: tuple[tuple[re.Pattern[str], int], ...] = (
+    (re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)"), 16),
+    (re.compile(r"([-+]?)0[bB]([01]+)"), 2),
+    (re.compile(r"([-+]?)0[oO]?([0-7]+)"), 8),
+    (re.compile(r"([-+]?)(0|[1-9][0-9]*)"), 10),
+)
+
+
+def _plain_value(text: str) -> object:
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number(text) if text[0] in "+-.0123456789" else text
+
+
+def _number(text: str) -> int | float | str:
+    digits = text if text[0] == "." else text.replace("_", "")
+    for pattern, base in _INTEGERS:
+        if (found := pattern.fullmatch(digits)) and -(2**63) <= (integer := int(found[1] + found[2], base)) < 2**63:
+            return integer
+    if _FLOAT.fullmatch(digits) and math.isfinite(number := float(digits)):
+        return number
+    return text
+
+
+def _only(*kinds: type) -> Callable[[str], object]:
+    def read(text: str) -> object:
+        value = _plain_value(text)
+        return value if type(value) in kinds else _WRONG
+
+    return read
+
+
+_TAGGED: dict[str, Callable[[str], object]] = {
+    _STANDARD + "str": str,
+    _STANDARD + "int": _only(int),
+    _STANDARD + "float": _only(int, float),
+    _STANDARD + "bool": _only(bool),
+    _STANDARD + "null": _only(type(None)),
+    "!": str,
+}
