@@ -14,6 +14,7 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
 from yarl import URL
 
 from windlass import __version__
@@ -51,7 +52,7 @@ class HttpTransport:
         self._route = Route(connection.server, proxy.url if proxy else "", authorities.where if authorities else "")
         self._common, self._options = _fixed_parts(connection, proxy)
         self._identity: Identity | None = None
-        self._headers: _Headers = ()
+        self._headers = CIMultiDict(self._common)
         self._pool: _Pool | None = None
         self._retired: set[_Pool] = set()
         self._closed = False
@@ -104,12 +105,14 @@ class HttpTransport:
             await self._switch_to(identity)
         pool = self._pool
         assert pool is not None
+        headers = self._headers.copy()
+        headers.extend(request.headers)
         pool.busy += 1
         try:
             answer = await pool.session.request(
                 request.method,
                 URL(self._connection.server + request.target, encoded=True),
-                headers=self._headers + request.headers,
+                headers=headers,
                 data=request.body,
                 **self._options,
             )
@@ -137,9 +140,9 @@ class HttpTransport:
         old = self._pool
         if old is None or old.certificate != identity.certificate:
             self._pool = self._new_pool(identity.certificate)
-        self._headers = self._common
+        self._headers = CIMultiDict(self._common)
         if identity.authorization:
-            self._headers += (("Authorization", identity.authorization),)
+            self._headers["Authorization"] = identity.authorization
         self._identity = identity
         if old is not None and old is not self._pool:
             if old.busy:

@@ -145,6 +145,7 @@ _WORDS: dict[str, object] = {
     **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
 }
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BETWEEN_DIGITS = re.compile("(?<=[0-9])_(?=[0-9])")
 _INTEGERS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)"), 16),
     (re.compile(r"([-+]?)0[bB]([01]+)"), 2),
@@ -160,7 +161,7 @@ def _plain_value(text: str) -> object:
 
 
 def _number(text: str) -> int | float | str:
-    digits = text if text[0] == "." else text.replace("_", "")
+    digits = _BETWEEN_DIGITS.sub("", text) if text[0] == "." else text.replace("_", "")
     for pattern, base in _INTEGERS:
         if (found := pattern.fullmatch(digits)) and -(2**63) <= (integer := int(found[1] + found[2], base)) < 2**63:
             return integer
