@@ -8,7 +8,7 @@ import subprocess
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windlass.errors import InvalidInput
@@ -176,6 +176,10 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     assert where.startswith("f")
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text("abc: #\n\"'-é"), st.lists))
+SCALAR = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text("abc: #\n\"'-é", max_size=9)
+
+
+@settings(max_examples=50)
+@given(st.lists(SCALAR | st.lists(SCALAR, max_size=3), max_size=5))
 def test_json_is_read_as_what_it_is(value: Any) -> None:
     assert yaml_documents.load(json.dumps({"a": value}).encode(), "f") == {"a": value}

@@ -33,6 +33,7 @@ RUN_LIMIT = timedelta(seconds=30)
 KILL_LIMIT = timedelta(seconds=1)  # a grandchild in a session of its own may keep the pipes open for ever
 REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
 ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
+COMPLAINT_BYTES = 1 << 14  # of which the end is shown
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -195,8 +196,8 @@ async def _head(stream: StreamReader) -> bytes:
 
 async def _tail(stream: StreamReader) -> bytes:
     kept = b""
-    while chunk := await stream.read(ANSWER_BYTES):
-        kept = (kept + chunk)[-ANSWER_BYTES:]
+    while chunk := await stream.read(COMPLAINT_BYTES):
+        kept = (kept + chunk)[-COMPLAINT_BYTES:]
     return kept
 
 

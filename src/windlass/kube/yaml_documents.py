@@ -48,7 +48,7 @@ def load(content: bytes, where: str) -> object:
         composer = _Composer(content)  # reads the first bytes, and may already complain about them
         root = composer.get_single_node()
     except yaml.MarkedYAMLError as error:
-        problem = re.sub(r"\s*'.*'", "", error.problem or "it cannot be parsed")  # some quote what they found
+        problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some quote what they found
         raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
