@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import aiohttp
+from aiohttp.client_exceptions import UploadAbortedError
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
@@ -237,7 +238,7 @@ def error_for(error: Exception, route: Route) -> KubeError:
             return Unreachable(what, where=route.where, hint=hint)
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
             return Unreachable(f"no request can be sent there ({type(error).__name__})", where=route.where)
-        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
             return _lost(error, route)
         case _:
             return BadAnswer(f"an answer that is not HTTP as we know it ({_brief(error)})", where=route.where)
@@ -270,8 +271,9 @@ def _lost(error: Exception, route: Route) -> KubeError:
 
 def _brief(error: BaseException) -> str:
     """The kind of a foreign error, and the system's word for it; its own text may quote anything."""
-    strerror = error.strerror if isinstance(error, OSError) and error.errno else None
-    return strerror or type(error).__name__
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        return error.strerror.lower()
+    return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
 
 
 def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:
