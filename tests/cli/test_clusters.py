@@ -128,7 +128,9 @@ async def test_few_rights_are_no_error() -> None:
         pytest.param(b"[1, 2]", "KUBECONFIG_DATA", id="a list"),
         pytest.param(kubeconfig("ftp://x"), "clusters[c].cluster.server", id="a strange address"),
         pytest.param(kubeconfig("https://x", user={"client-key-data": "!"}), "users[u].user.client-", id="bad key"),
-        pytest.param(kubeconfig("https://x", cluster={"proxy-url": "socks5://x:1"}), "socks5:// is not supported", id="SOCKS"),
+        pytest.param(
+            kubeconfig("https://x", cluster={"proxy-url": "socks5://x:1"}), "socks5:// is not supported", id="SOCKS"
+        ),
     ],
 )
 async def test_a_broken_kubeconfig_is_3_and_names_the_place(content: bytes, message: str) -> None:

@@ -167,7 +167,7 @@ class PluginCredentials:
             raise self._failure(error.what) from None
 
     def _failure(self, what: str) -> Unreachable:
-        return Unreachable(what, where=self._where, hint="run it by hand to see what it says")
+        return Unreachable(what, where=self._where, hint="run it by hand to see what it says", passing=False)
 
 
 def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:

@@ -232,12 +232,16 @@ def error_for(error: Exception, route: Route) -> KubeError:
     match error:
         case aiohttp.ClientHttpProxyError():
             hint = "give user and password in the proxy's URL" if error.status == 407 else ""
-            return Unreachable(f"the proxy refused: HTTP {error.status}", where=route.where, hint=hint)
+            refusal = f"the proxy refused: HTTP {error.status}"
+            return Unreachable(refusal, where=route.where, hint=hint, passing=error.status != 407)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             what, hint = _unconnected(error, route)
-            return Unreachable(what, where=route.where, hint=hint)
+            return Unreachable(
+                what, where=route.where, hint=hint, passing=not isinstance(error, aiohttp.ClientSSLError)
+            )
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
-            return Unreachable(f"no request can be sent there ({type(error).__name__})", where=route.where)
+            what = f"no request can be sent there ({type(error).__name__})"
+            return Unreachable(what, where=route.where, passing=False)
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
             return _lost(error, route)
         case _:
@@ -262,10 +266,9 @@ def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
 def _lost(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
-        what, hint = certificates.explain(
-            cause, route.trusted
-        )  # in TLS 1.3 it comes with the answer, but instead of it
-        return Unreachable(what, where=route.where, hint=hint)
+        # In TLS 1.3 it comes where the answer should, but instead of it: nothing was carried out.
+        what, hint = certificates.explain(cause, route.trusted)
+        return Unreachable(what, where=route.where, hint=hint, passing=False)
     return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
 
 
