@@ -272,3 +272,10 @@ async def test_a_plugin_is_killed_when_nobody_waits_any_more(tmp_path: Path) -> 
     assert await gone(int((tmp_path / "child").read_text()))
     script(tmp_path, says(answer(token="t")))
     assert await source.identity() == Identity("Bearer t")
+
+
+async def test_a_grandchild_that_keeps_the_pipes_does_not_keep_us(tmp_path: Path) -> None:
+    command = script(tmp_path, f"setsid sleep 60 & echo $! > {tmp_path}/child")
+    with pytest.raises(Unreachable, match="no answer within"):
+        await plugin(command, limit=0.3).identity()
+    os.kill(int((tmp_path / "child").read_text()), 9)

@@ -184,6 +184,7 @@ def test_a_context_without_a_user_is_anonymous() -> None:
 FILE_MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     (config(users=[SECRET]), "users[0]", "Expected object, got str"),
     (config(users=[{"name": 7}]), "users[0].name", "Expected str, got int"),
+    (config(kind="Pod"), "kind", "not a kubeconfig"),
     (config(clusters=7), "clusters", "Expected array, got int"),
     (config(clusters=[]), "contexts[here].context.cluster", "there is no cluster 'c'"),
     (config(users=[]), "contexts[here].context.user", "there is no user 'u'"),

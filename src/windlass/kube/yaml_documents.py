@@ -43,18 +43,13 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
 
 def load(content: bytes, where: str) -> object:
     """The one document in `content`, as JSON types; None if there is nothing in it."""
-    composer = None
     try:
-        composer = _Composer(content)  # reads the first bytes, and may already complain about them
-        root = composer.get_single_node()
+        root = _Composer(content).get_single_node()
     except yaml.MarkedYAMLError as error:
         problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some quote what they found
         raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
-    finally:
-        if composer is not None:
-            composer.dispose()
     return None if root is None else _Document(where, allowance=len(content) + ALIAS_ALLOWANCE).value(root, 0)
 
 
