@@ -147,7 +147,7 @@ async def install(kube: KubeClient, *wanted: Plain) -> None:
 
 async def _is_established(kube: KubeClient, name: str) -> bool:
     found = await kube.get(CRDS.named(name))
-    conditions = found.get("status", {}).get("conditions", [])
+    conditions = found.get("status", {}).get("conditions") or []  # null in the first moments
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
 

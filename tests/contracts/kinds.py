@@ -46,9 +46,11 @@ def pod_spec(*containers: str) -> Plain:
     }
 
 
-def pod(name: str, labels: dict[str, str] | None = None) -> Plain:
+def pod(name: str, labels: dict[str, str] | None = None, *, account: str = "default") -> Plain:
+    """Its account must be there first; that of the name `default` comes a moment after the namespace."""
     metadata = {"name": name, "labels": labels or {"app": name}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec()}
+    spec = {**pod_spec(), "serviceAccountName": account}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def deployment(name: str, replicas: int = 0, *containers: str) -> Plain:
