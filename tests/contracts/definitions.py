@@ -42,7 +42,10 @@ SPEC = {
         "ratio": {"type": "number"},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-        "parts": {"type": "array", "items": PART, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        "parts": {
+            "type": "array", "items": PART,
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        },
         "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
         "steps": {"type": "array", "maxItems": 3, "items": {"type": "string"}},
         "limits": {

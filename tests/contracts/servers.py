@@ -1,4 +1,4 @@
-"""The server under test: how to reach it as someone, one exact exchange, one watch, and waiting without sleeping blindly."""
+"""The server under test: how to reach it as someone, one exact exchange, one watch, and waiting with a deadline."""
 
 from __future__ import annotations
 

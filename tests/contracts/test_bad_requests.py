@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contracts.bad_requests import CASES, Case
-from tests.contracts.definitions import Customs
 from tests.contracts.kinds import NAMESPACES, config_map, deployment, pod, pod_spec
 from tests.contracts.servers import Raw, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.contracts.definitions import Customs
     from windlass.kube.connections import Connection
 
 

@@ -121,9 +121,7 @@ async def _lists_nothing(raw: Raw, path: str) -> bool:
     return answer.status == 200 and answer.json["items"] == []
 
 
-async def test_deleting_a_definition_marks_it_with_the_cleanup_finalizer(
-    raw: Raw, kube: KubeClient, group: str
-) -> None:
+async def test_deleting_a_definition_marks_it_for_cleanup(raw: Raw, kube: KubeClient, group: str) -> None:
     await install(kube, definition(group, "Thing"))
     path = CRDS.named(f"things.{group}").path
     marked = await raw.ok("DELETE", path)

@@ -123,8 +123,9 @@ async def test_a_finalizer_needs_a_qualified_name(raw: Raw, namespace: str) -> N
 async def test_watchers_see_the_mark_as_a_change_and_the_end_as_a_deletion(
     raw: Raw, path: str, held: Plain, namespace: str
 ) -> None:
-    start = held["metadata"]["resourceVersion"]
-XX        await raw.ok("DELETE", path)
+    query = f"resourceVersion={held['metadata']['resourceVersion']}&fieldSelector=metadata.name%3Da"
+    async with raw.watch(f"{CONFIG_MAPS.within(namespace).path}?{query}") as w:
+        await raw.ok("DELETE", path)
         await raw.ok("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
         events = [await w.event() for _ in range(2)]
     assert [event["type"] for event in events] == ["MODIFIED", "DELETED"]
