@@ -1,0 +1,140 @@
+"""What the server itself fills in and refuses for single built-in kinds, as a table of small functions."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox.statuses import FieldError, forbidden_field, invalid_value, required
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windlass.sandbox.statuses import Body
+
+IMMUTABLE = "field is immutable"
+
+
+def _namespace(body: Body) -> None:
+    meta = body["metadata"]
+    meta["labels"] = {**meta.get("labels", {}), "kubernetes.io/metadata.name": meta["name"]}
+    body.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+    body["status"] = {"phase": "Active", **body.get("status", {})}
+
+
+def _secret(body: Body) -> None:
+    plain = body.pop("stringData", None) or {}
+    if plain:
+        coded = {name: base64.b64encode(value.encode()).decode() for name, value in plain.items()}
+        body["data"] = {**body.get("data", {}), **coded}
+
+
+def _job(body: Body) -> None:
+    meta, spec = body["metadata"], body.setdefault("spec", {})
+    if spec.get("manualSelector"):
+        return
+    uid, name = meta["uid"], meta["name"]
+    labels = {"batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name}
+    labels |= {"controller-uid": uid, "job-name": name}
+    template = spec.setdefault("template", {})
+    own = template.setdefault("metadata", {})
+    own["labels"] = {**own.get("labels", {}), **labels}
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+
+
+def _pod(body: Body) -> None:
+    spec = body.setdefault("spec", {})
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = account
+    status = {"phase": "Pending", "qosClass": "BestEffort"}
+    body["status"] = {**status, **body.get("status", {})}
+
+
+def _containers(pod_spec: Any) -> None:
+    for container in (*pod_spec.get("initContainers", ()), *pod_spec.get("containers", ())):
+        image = container.get("image", "").rpartition("/")[2]
+        newest = ":" not in image or image.endswith(":latest")
+        container.setdefault("imagePullPolicy", "Always" if newest and "@" not in image else "IfNotPresent")
+
+
+def filled_in(kind_id: str, body: Body, *, is_new: bool) -> None:
+    """In place, after the defaults of the schema."""
+    if is_new and kind_id in ON_CREATE:
+        ON_CREATE[kind_id](body)
+    if kind_id == "secrets":
+        _secret(body)
+    if kind_id == "pods":
+        _containers(body.get("spec", {}))
+    elif kind_id in TEMPLATED:
+        _containers(body.get("spec", {}).get("template", {}).get("spec", {}))
+
+
+ON_CREATE: dict[str, Callable[[Body], None]] = {"namespaces": _namespace, "pods": _pod, "jobs.batch": _job}
+TEMPLATED = frozenset({"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch"})
+
+
+def errors(kind_id: str, before: Body | None, after: Body) -> list[FieldError]:
+    """What is wrong with a built-in object, alone or as a change."""
+    found: list[FieldError] = []
+    spec = after.get("spec", {})
+    if kind_id in TEMPLATED:
+        found += _selector_errors(spec)
+        found += _container_errors(spec.get("template", {}).get("spec", {}), "spec.template.spec")
+    elif kind_id == "pods":
+        found += _container_errors(spec, "spec")
+    if before is not None:
+        found += _immutable_errors(kind_id, before, after)
+    return found
+
+
+def _selector_errors(spec: Body) -> list[FieldError]:
+    if "selector" not in spec:
+        return [required("spec.selector")]
+    labels = spec.get("template", {}).get("metadata", {}).get("labels", {})
+    wanted = spec["selector"].get("matchLabels", {})
+    if any(labels.get(name) != value for name, value in wanted.items()):
+        shown = "{" + ",".join(f'"{name}":"{value}"' for name, value in sorted(labels.items())) + "}"
+        message = f"Invalid value: {shown}: `selector` does not match template `labels`"
+        return [FieldError("FieldValueInvalid", "spec.template.metadata.labels", message)]
+    return []
+
+
+def _container_errors(pod_spec: Body, path: str) -> list[FieldError]:
+    containers = pod_spec.get("containers")
+    if not containers:
+        return [required(f"{path}.containers")]
+    found = []
+    for index, container in enumerate(containers):
+        found += [
+            required(f"{path}.containers[{index}].{name}") for name in ("name", "image") if not container.get(name)
+        ]
+    return found
+
+
+def _immutable_errors(kind_id: str, before: Body, after: Body) -> list[FieldError]:
+    found = []
+    if before.get("immutable") and any(before.get(n) != after.get(n) for n in ("data", "binaryData", "immutable")):
+        changed = next(n for n in ("immutable", "data", "binaryData") if before.get(n) != after.get(n))
+        found.append(forbidden_field(changed, "field is immutable when `immutable` is set"))
+    for path in IMMUTABLE_FIELDS.get(kind_id, ()):
+        old, new = (_at(body, path) for body in (before, after))
+        if old != new:
+            found.append(invalid_value(path, new, IMMUTABLE))
+    return found
+
+
+def _at(body: Any, path: str) -> Any:
+    for name in path.split("."):
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+IMMUTABLE_FIELDS = {
+    "deployments.apps": ("spec.selector",),
+    "replicasets.apps": ("spec.selector",),
+    "daemonsets.apps": ("spec.selector",),
+    "jobs.batch": ("spec.completions", "spec.selector", "spec.template"),
+    "rolebindings.rbac.authorization.k8s.io": ("roleRef",),
+    "clusterrolebindings.rbac.authorization.k8s.io": ("roleRef",),
+    "secrets": ("type",),
+}
