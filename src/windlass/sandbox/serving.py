@@ -37,9 +37,10 @@ async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = N
                 request.transport.abort()
             raise asyncio.CancelledError from None
 
-    runner = web.ServerRunner(web.Server(answer, handler_cancellation=True, client_max_size=LARGEST_BODY))
+    server = web.Server(answer, handler_cancellation=True, client_max_size=LARGEST_BODY)
+    runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, HOST, port, ssl_context=tls, shutdown_timeout=0.1)
+    site = web.TCPSite(runner, HOST, port, ssl_context=tls)
     await site.start()
     try:
         bound = runner.addresses[0][1]
