@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import re
 import socket
 import ssl
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0  # TCP and TLS; how long an answer may take is the caller's to say
 IDLE_SECONDS = 60.0  # below the 90 s and more after which servers and load balancers drop an idle connection
 READ_BUFFER = 256 << 10  # a watch of a busy cluster comes in large pieces
+LARGE_BODY = 1 << 20  # bytes; ours are far smaller, and no API server takes more than 3 MiB
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # a dead watch ends after 90 s
 
 _Headers = tuple[tuple[str, str], ...]
@@ -114,7 +116,7 @@ class HttpTransport:
                 request.method,
                 URL(self._connection.server + request.target, encoded=True),
                 headers=headers,
-                data=request.body,
+                data=_payload(request.body),
                 **self._options,
             )
         except BaseException as error:
@@ -168,6 +170,11 @@ class HttpTransport:
         )
         session._retry_connection = False  # noqa: SLF001 - or aiohttp sends PUT and DELETE twice, unasked
         return _Pool(session, certificate)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies as a file, as the library wants them: it warns of bytes that it must send in one piece."""
+    return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
 
 
 class HttpStream:

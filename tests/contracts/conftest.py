@@ -1,0 +1,103 @@
+"""Contract tests run on any server that a kubeconfig names; what they assert is what the real API server does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contracts.definitions import Customs, install
+from tests.contracts.kinds import CRDS, NAMESPACES
+from tests.contracts.servers import Raw, Server
+from windlass.kube import kubeconfigs
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from windlass.kube.clients import KubeClient
+    from windlass.kube.connections import Connection
+    from windlass.kube.readers import KubeReader
+
+VARIABLE = "WINDLASS_CONTRACT_KUBECONFIG"
+HERE = Path(__file__).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "controllers: needs controllers that act by themselves (GC, namespaces, workloads)"
+    )
+    config.addinivalue_line("markers", "kubelet: needs a node that runs pods")
+    if _is_asked_for(config) and not os.environ.get(VARIABLE):  # noqa: TID251 - the suite's own entrance
+        raise pytest.UsageError(f"{VARIABLE} is not set: name the kubeconfig of the API server to be tested")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collected only when asked for by path: the ordinary suite needs no server."""
+    return None if _is_asked_for(config) or HERE not in collection_path.parents else True
+
+
+def _is_asked_for(config: pytest.Config) -> bool:
+    asked = [(config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args]
+    return any(path == HERE or HERE in path.parents for path in asked)
+
+
+@pytest.fixture(scope="session")
+def connection() -> Connection:
+    """The server under test. The one place that decides which: without a name, a sandbox could be started here."""
+    return kubeconfigs.load_file(Path(os.environ[VARIABLE]))  # noqa: TID251 - the suite's own entrance
+
+
+@pytest.fixture(scope="session")
+def customs(connection: Connection) -> Iterator[Customs]:
+    """Custom kinds of this session's own, so that sessions side by side do not meet."""
+    kinds = Customs(f"c{uuid.uuid4().hex[:8]}.contracts.windlass.dev")
+
+    async def set_up() -> None:
+        server = Server(connection)
+        await install(server.client(), *kinds.definitions)
+        await server.close()
+
+    async def tear_down() -> None:
+        server = Server(connection)
+        for item in kinds.definitions:
+            await server.client().delete(CRDS.named(item["metadata"]["name"]))
+        await server.close()
+
+    asyncio.run(set_up())
+    yield kinds
+    asyncio.run(tear_down())
+
+
+@pytest.fixture
+async def server(connection: Connection) -> AsyncIterator[Server]:
+    opened = Server(connection)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def kube(server: Server) -> KubeClient:
+    return server.client()
+
+
+@pytest.fixture
+def reader(kube: KubeClient) -> KubeReader:
+    return kube
+
+
+@pytest.fixture
+def raw(server: Server) -> Raw:
+    return server.raw()
+
+
+@pytest.fixture
+async def namespace(kube: KubeClient) -> AsyncIterator[str]:
+    """A fresh one, deleted afterwards without waiting."""
+    name = f"contracts-{uuid.uuid4().hex[:10]}"
+    await kube.create(NAMESPACES.everywhere, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    await kube.delete(NAMESPACES.named(name))
