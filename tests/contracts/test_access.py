@@ -87,7 +87,8 @@ async def test_an_account_may_do_nothing_to_begin_with(as_robot: Raw, namespace:
     assert (answer.status, answer.reason) == (403, "Forbidden")
     user = f"system:serviceaccount:{namespace}:robot"
     assert answer.message == (
-        f'secrets is forbidden: User "{user}" cannot list resource "secrets" in API group "" in the namespace "{namespace}"'
+        f'secrets is forbidden: User "{user}" cannot list resource "secrets" in API group "" '
+        f'in the namespace "{namespace}"'
     )
     assert answer.json["details"] == {"kind": "secrets"}
 
@@ -97,12 +98,14 @@ async def test_an_account_may_do_nothing_to_begin_with(as_robot: Raw, namespace:
     [
         pytest.param(
             "GET", "/api/v1/namespaces/$NS/secrets/a", None,
-            'secrets "a" is forbidden: User "$USER" cannot get resource "secrets" in API group "" in the namespace "$NS"',
+            'secrets "a" is forbidden: User "$USER" cannot get resource "secrets" in API group "" '
+            'in the namespace "$NS"',
             id="get",
         ),
         pytest.param(
             "POST", "/api/v1/namespaces/$NS/configmaps", config_map("a"),
-            'configmaps is forbidden: User "$USER" cannot create resource "configmaps" in API group "" in the namespace "$NS"',
+            'configmaps is forbidden: User "$USER" cannot create resource "configmaps" in API group "" '
+            'in the namespace "$NS"',
             id="create",
         ),
         pytest.param(
@@ -134,7 +137,7 @@ async def test_an_account_may_do_nothing_to_begin_with(as_robot: Raw, namespace:
             id="what nobody serves, before it is found missing",
         ),
         pytest.param(
-            "GET", "/metrics", None, 'forbidden: User "$USER" cannot get path "/metrics"', id="a path that is no resource"
+            "GET", "/metrics", None, 'forbidden: User "$USER" cannot get path "/metrics"', id="what is no resource"
         ),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tests.contracts.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment, pod, secret
@@ -37,7 +38,7 @@ WHO_AM_I = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSu
 
 
 class Data(Typed, frozen=True):
-    data: dict[str, str] | None = None
+    data: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 async def test_version(kube: KubeClient) -> None:

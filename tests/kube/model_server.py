@@ -91,6 +91,7 @@ class ModelServer:
         self.streams_state = streams_state
         self.chunk_size = chunk_size
         self.marks_end_of_state = True
+        self.deleted_while_streaming = ""
         self.answer: Callable[[Request], Response] | None = None
 
     def put(self, name: str, *, value: int = 0) -> None:
@@ -184,6 +185,9 @@ class ModelServer:
         if "sendInitialEvents" in query:
             for item in self.items.values():
                 watcher.send({"type": "ADDED", "object": item})
+            if self.deleted_while_streaming:
+                self.delete(self.deleted_while_streaming)
+                watcher._catch_up()
             marks = {"k8s.io/initial-events-end": "true"}
             mark = {"resourceVersion": str(self.version), "annotations": marks}
             if self.marks_end_of_state:

@@ -56,6 +56,7 @@ class Story:
         if change.is_complete:
             self.completions += 1
             return
+        assert change.old != change.new, "what did not change is not told"
         item = change.new or change.old
         assert item is not None
         key = (item["metadata"]["namespace"], item["metadata"]["name"])
@@ -212,6 +213,28 @@ def test_a_server_that_ignores_the_wish_to_stream_is_found_out() -> None:
     story = run(following(server, pause(1)))
     assert names(story.reflector) == {"a"}
     assert any("watch=1" not in request.target for request in server.requests)
+
+
+def test_what_is_deleted_while_the_state_is_streamed_is_not_part_of_it() -> None:
+    server = ModelServer()
+    server.put("a")
+    server.put("b")
+    server.deleted_while_streaming = "a"
+    story = run(following(server, pause(1)))
+    assert names(story.reflector) == {"b"}
+    assert story.completions == 1
+
+
+def test_a_quiet_watch_lasts_longer_than_a_call() -> None:
+    server = ModelServer()
+
+    async def steps() -> None:
+        for _ in range(4):
+            await pause(60)
+            server.bookmark()
+        assert len(server.requests) == 1
+
+    run(following(server, steps()))
 
 
 def test_a_watch_that_ends_at_once_again_and_again_is_not_hammered() -> None:

@@ -30,11 +30,11 @@ SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "Se
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 
 
-class _Word(msgspec.Struct):
+class _Word(msgspec.Struct, frozen=True):
     status: str = "Unknown"
 
 
-class _ApplicationStatus(msgspec.Struct):
+class _ApplicationStatus(msgspec.Struct, frozen=True):
     health: _Word = _Word()
     sync: _Word = _Word()
 

@@ -34,7 +34,7 @@ def windlass() -> None:
 @click.option("--context", metavar="NAME", help="Context in it, if not its current one.")
 @click.option("--in-cluster", is_flag=True, help="Use the service account of the pod this runs in.")
 @click.pass_obj
-def cluster(environ: Mapping[str, str], **options: Any) -> None:
+def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
     """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
     from windlass.cli import clusters  # noqa: PLC0415 - lazy, see above
 

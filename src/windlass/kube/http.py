@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import aiohttp
+from aiohttp.client_exceptions import UploadAbortedError
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
 from yarl import URL
 
 from windlass import __version__
@@ -53,7 +55,7 @@ class HttpTransport:
         self._route = Route(connection.server, proxy.url if proxy else "", authorities.where if authorities else "")
         self._common, self._options = _fixed_parts(connection, proxy)
         self._identity: Identity | None = None
-        self._headers: _Headers = ()
+        self._headers = CIMultiDict(self._common)
         self._pool: _Pool | None = None
         self._retired: set[_Pool] = set()
         self._closed = False
@@ -106,12 +108,14 @@ class HttpTransport:
             await self._switch_to(identity)
         pool = self._pool
         assert pool is not None
+        headers = self._headers.copy()
+        headers.extend(request.headers)
         pool.busy += 1
         try:
             answer = await pool.session.request(
                 request.method,
                 URL(self._connection.server + request.target, encoded=True),
-                headers=self._headers + request.headers,
+                headers=headers,
                 data=_payload(request.body),
                 **self._options,
             )
@@ -139,9 +143,9 @@ class HttpTransport:
         old = self._pool
         if old is None or old.certificate != identity.certificate:
             self._pool = self._new_pool(identity.certificate)
-        self._headers = self._common
+        self._headers = CIMultiDict(self._common)
         if identity.authorization:
-            self._headers += (("Authorization", identity.authorization),)
+            self._headers["Authorization"] = identity.authorization
         self._identity = identity
         if old is not None and old is not self._pool:
             if old.busy:
@@ -235,13 +239,17 @@ def error_for(error: Exception, route: Route) -> KubeError:
     match error:
         case aiohttp.ClientHttpProxyError():
             hint = "give user and password in the proxy's URL" if error.status == 407 else ""
-            return Unreachable(f"the proxy refused: HTTP {error.status}", where=route.where, hint=hint)
+            refusal = f"the proxy refused: HTTP {error.status}"
+            return Unreachable(refusal, where=route.where, hint=hint, passing=error.status != 407)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             what, hint = _unconnected(error, route)
-            return Unreachable(what, where=route.where, hint=hint)
+            return Unreachable(
+                what, where=route.where, hint=hint, passing=not isinstance(error, aiohttp.ClientSSLError)
+            )
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
-            return Unreachable(f"no request can be sent there ({type(error).__name__})", where=route.where)
-        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
+            what = f"no request can be sent there ({type(error).__name__})"
+            return Unreachable(what, where=route.where, passing=False)
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
             return _lost(error, route)
         case _:
             return BadAnswer(f"an answer that is not HTTP as we know it ({_brief(error)})", where=route.where)
@@ -265,17 +273,17 @@ def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
 def _lost(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
-        what, hint = certificates.explain(
-            cause, route.trusted
-        )  # in TLS 1.3 it comes with the answer, but instead of it
-        return Unreachable(what, where=route.where, hint=hint)
+        # In TLS 1.3 it comes where the answer should, but instead of it: nothing was carried out.
+        what, hint = certificates.explain(cause, route.trusted)
+        return Unreachable(what, where=route.where, hint=hint, passing=False)
     return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
 
 
 def _brief(error: BaseException) -> str:
     """The kind of a foreign error, and the system's word for it; its own text may quote anything."""
-    strerror = error.strerror if isinstance(error, OSError) and error.errno else None
-    return strerror or type(error).__name__
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        return error.strerror.lower()
+    return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
 
 
 def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:

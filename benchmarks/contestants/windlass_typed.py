@@ -1,0 +1,57 @@
+"""Windlass, with only the fields of an Application that an executor looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import msgspec
+
+from benchmarks.contestants.windlass_plain import main
+from windlass.kube.objects import Typed
+
+
+class Health(msgspec.Struct):
+    status: str = ""
+
+
+class Sync(msgspec.Struct):
+    status: str = ""
+    revision: str = ""
+
+
+class SyncResult(msgspec.Struct):
+    revision: str = ""
+
+
+class OperationState(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    message: str = ""
+    started_at: str = ""
+    finished_at: str = ""
+    sync_result: SyncResult | None = None
+
+
+class Resource(msgspec.Struct):
+    kind: str
+    name: str
+    group: str = ""
+    namespace: str = ""
+    status: str = ""
+    health: Health | None = None
+
+
+class Status(msgspec.Struct, rename="camel"):
+    health: Health | None = None
+    sync: Sync | None = None
+    operation_state: OperationState | None = None
+    reconciled_at: str = ""
+    resources: list[Resource] = []
+
+
+class Application(Typed, frozen=True):
+    status: Status | None = None
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:], into=Application))

@@ -1,0 +1,67 @@
+"""Documents that cannot lie: what they name exists, what exists they name."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = sorted(path.parent for path in (ROOT / "src/windlass").rglob("__init__.py"))
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(
+    (ROOT / "docs").rglob("*.md")
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES[1:], ids=lambda path: path.name)
+def test_each_folder_stands_in_the_code_map_with_its_own_first_line(package: Path) -> None:
+    docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_text()))
+    assert docstring
+    name = str(package.relative_to(ROOT / "src/windlass")).replace("/", ".")
+    assert f"| `{name}` | {docstring.splitlines()[0]} |" in ARCHITECTURE
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_make_target_that_a_document_names_exists(document: Path) -> None:
+    assert set(re.findall(r"`make ([a-z0-9-]+)", document.read_text())) <= TARGETS
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_link_to_a_file_leads_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+def test_ci_runs_only_what_a_person_is_told_to_run() -> None:
+    told = (ROOT / "README.md").read_text() + (ROOT / "CONTRIBUTING.md").read_text()
+    for target in re.findall(r"^run \d+ ([a-z0-9-]+)", (ROOT / ".ci/run").read_text(), re.MULTILINE):
+        assert f"`make {target}`" in told or f"\nmake {target}" in told, target
+
+
+def test_each_decision_names_what_lost() -> None:
+    decisions = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+    assert decisions
+    for decision in decisions:
+        text = decision.read_text()
+        assert re.search(r"^Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), decision.name
+        for heading in ("## Context", "## Decision", "## What lost, and why"):
+            assert heading in text, f"{decision.name} lacks {heading}"
+
+
+def test_no_registry_and_no_private_path_stands_in_a_committed_file() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout: an unpacked source archive has nothing committed")
+    forbidden = re.compile(
+        r"https?://[a-z0-9.-]*(pythonhoste[d]|pyp[i]\.|npmj[s]\.|golan[g]\.org/)|/roo[t]/|/hom[e]/[a-z]"
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file() and path.suffix in {".py", ".md", ".txt", ".toml", ".mod", ".sum", ".yaml", ".json", ""}:
+            found = forbidden.search(path.read_text(errors="replace"))
+            assert not found, f"{name}: {found}"

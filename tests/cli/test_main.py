@@ -1,0 +1,89 @@
+"""The process from outside: exit codes, one clear error, no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.processes import windlass
+from windlass import __version__
+from windlass.cli.main import main
+
+HEAVY = ["aiohttp", "msgspec", "yaml", "asyncio", "ssl"]
+
+
+def test_version() -> None:
+    ended = windlass("--version")
+    assert (ended.code, ended.stdout) == (0, f"windlass {__version__}\n")
+
+
+def test_help_names_commands_and_exit_codes() -> None:
+    ended = windlass("--help")
+    assert ended.code == 0
+    assert "cluster" in ended.stdout
+    assert "3 invalid" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["deplyo"], "No such command 'deplyo'"),
+        (["--verison"], "No such option"),
+        (["cluster", "--kubeconfig"], "requires an argument"),
+        (["cluster", "extra"], "unexpected extra argument"),
+        (["cluster"], "give exactly one of --kubeconfig"),
+        (["cluster", "--kubeconfig", "x", "--in-cluster"], "give exactly one of --kubeconfig"),
+    ],
+    ids=["command", "option", "value", "argument", "no access", "two accesses"],
+)
+def test_a_usage_error_is_3_and_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    ended = windlass(*arguments)
+    assert ended.code == 3
+    assert message in ended.stderr
+    assert not ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = f"""
+import sys
+from windlass.cli.main import main
+main(["--help"], {{}})
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_bug_is_told_in_one_line_without_what_it_carried(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from windlass.cli import clusters
+
+    def broken(*_: object) -> list[str]:
+        raise KeyError("hunter2")
+
+    monkeypatch.setattr(clusters, "describe", broken)
+    assert main(["cluster"], {}) == 1
+    plain = capsys.readouterr().err
+    assert "this is a bug in windlass: KeyError in broken" in plain
+    assert "hunter2" not in plain
+    assert "Traceback" not in plain
+    assert main(["cluster"], {"LOG_LEVEL": "debug"}) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, BrokenPipeError])
+def test_an_interruption_is_a_failure_without_noise(
+    monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+) -> None:
+    from windlass.cli import clusters
+
+    def interrupted(*_: object) -> list[str]:
+        raise interruption
+
+    monkeypatch.setattr(clusters, "describe", interrupted)
+    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: PTH123, SIM115 - main may close it
+    assert main(["cluster"], {}) == 1

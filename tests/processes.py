@@ -1,0 +1,35 @@
+"""Runs `windlass` as a process, the way a person or a pipeline does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
+
+
+def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
+    """With no environment but what is given: nothing of the developer's own leaks in."""
+    done = subprocess.run(
+        [sys.executable, "-m", "windlass", *arguments],
+        env={"PATH": "/usr/bin:/bin", **(environ or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
