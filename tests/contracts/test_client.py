@@ -58,7 +58,7 @@ async def test_get_plain_and_typed(kube: KubeClient, namespace: str) -> None:
 
 
 async def test_a_list_of_many_comes_in_pages_and_whole(server: Server, namespace: str) -> None:
-    transport = Passing(server.transport())
+    transport = Passing(server.transport)
     kube = server.client(transport=transport)
     count = PAGE + 20
     for index in range(count):
@@ -201,7 +201,7 @@ async def test_refusals_have_their_own_errors(kube: KubeClient, namespace: str) 
 
 
 async def test_discovery_aggregated_and_from_group_to_group_agree(server: Server, customs: Customs) -> None:
-    quick, slow = Passing(server.transport()), WithoutAggregation(server.transport())
+    quick, slow = Passing(server.transport), WithoutAggregation(server.transport)
     aggregated = await server.client(transport=quick).discover()
     plain = await server.client(transport=slow).discover()
     assert [request.target for request in quick.asked] == ["/api", "/apis"]

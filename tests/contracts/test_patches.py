@@ -16,17 +16,23 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def path(raw: Raw, namespace: str) -> str:
-    collection = CONFIG_MAPS.within(namespace).path
-    await raw.ok("POST", collection, config_map("a", {"x": "1", "y": "1"}, annotations={"a/b": "1"}))
-    return f"{collection}/a"
+def namespace(shared_namespace: str) -> str:
+    """These tests need only names of their own."""
+    return shared_namespace
 
 
 @pytest.fixture
-async def web(raw: Raw, namespace: str) -> str:
+async def path(raw: Raw, namespace: str, name: str) -> str:
+    collection = CONFIG_MAPS.within(namespace).path
+    await raw.ok("POST", collection, config_map(name, {"x": "1", "y": "1"}, annotations={"a/b": "1"}))
+    return f"{collection}/{name}"
+
+
+@pytest.fixture
+async def web(raw: Raw, namespace: str, name: str) -> str:
     collection = DEPLOYMENTS.within(namespace).path
-    await raw.ok("POST", collection, deployment("web", 0, "main", "side"))
-    return f"{collection}/web"
+    await raw.ok("POST", collection, deployment(name, 0, "main", "side"))
+    return f"{collection}/{name}"
 
 
 @pytest.mark.parametrize(
@@ -44,10 +50,10 @@ async def test_a_merge_patch(raw: Raw, path: str, patch: Plain, data: Plain | No
     assert (await raw.ok("PATCH", path, patch, MERGE)).get("data") == data
 
 
-async def test_a_merge_patch_replaces_lists(raw: Raw, namespace: str, customs: Customs) -> None:
+async def test_a_merge_patch_replaces_lists(raw: Raw, namespace: str, customs: Customs, name: str) -> None:
     path = customs.widgets.within(namespace).path
-    await raw.ok("POST", path, customs.widget("a", parts=[{"name": "x"}, {"name": "y"}]))
-    changed = await raw.ok("PATCH", f"{path}/a", {"spec": {"parts": [{"name": "z"}]}}, MERGE)
+    await raw.ok("POST", path, customs.widget(name, parts=[{"name": "x"}, {"name": "y"}]))
+    changed = await raw.ok("PATCH", f"{path}/{name}", {"spec": {"parts": [{"name": "z"}]}}, MERGE)
     assert changed["spec"]["parts"] == [{"name": "z", "count": 1}]
 
 
@@ -89,15 +95,15 @@ async def test_a_json_patch_that_replaces_a_missing_key_adds_it(raw: Raw, path: 
     assert changed["data"]["z"] == "1"
 
 
-async def test_a_json_patch_of_lists(raw: Raw, namespace: str, customs: Customs) -> None:
+async def test_a_json_patch_of_lists(raw: Raw, namespace: str, customs: Customs, name: str) -> None:
     path = customs.widgets.within(namespace).path
-    await raw.ok("POST", path, customs.widget("a", steps=["b"]))
+    await raw.ok("POST", path, customs.widget(name, steps=["b"]))
     operations = [
         {"op": "add", "path": "/spec/steps/0", "value": "a"},
         {"op": "add", "path": "/spec/steps/-", "value": "c"},
         {"op": "remove", "path": "/spec/steps/1"},
     ]
-    changed = await raw.ok("PATCH", f"{path}/a", operations, JSON_PATCH)
+    changed = await raw.ok("PATCH", f"{path}/{name}", operations, JSON_PATCH)
     assert changed["spec"]["steps"] == ["a", "c"]
 
 
@@ -156,11 +162,11 @@ async def test_a_strategic_merge_patch_keeps_only_the_keys_of_a_strategy(raw: Ra
     assert (await raw.ok("PATCH", web, patch, STRATEGIC))["spec"]["strategy"] == {"type": "Recreate"}
 
 
-async def test_a_strategic_merge_patch_finds_ports_of_a_service_by_number(raw: Raw, namespace: str) -> None:
+async def test_a_strategic_merge_patch_finds_ports_of_a_service_by_number(raw: Raw, namespace: str, name: str) -> None:
     path = SERVICES.within(namespace).path
-    await raw.ok("POST", path, service("s", ("http", 80), ("admin", 81)))
+    await raw.ok("POST", path, service(name, ("http", 80), ("admin", 81)))
     patch = {"spec": {"ports": [{"port": 80, "name": "web"}]}}
-    changed = await raw.ok("PATCH", f"{path}/s", patch, STRATEGIC)
+    changed = await raw.ok("PATCH", f"{path}/{name}", patch, STRATEGIC)
     assert {entry["port"]: entry["name"] for entry in changed["spec"]["ports"]} == {80: "web", 81: "admin"}
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 
-from tests.contracts.kinds import SECRETS, pod, secret
+from tests.contracts.kinds import NAMESPACES, SECRETS, pod, secret
+from tests.contracts.servers import Raw, Server
 from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.contracts.definitions import Customs
-    from tests.contracts.servers import Raw
+    from windlass.kube.connections import Connection
 
 LABELS = {
     "a": {"team": "red", "tier": "1"},
@@ -23,12 +28,36 @@ LABELS = {
 }
 
 
-@pytest.fixture
-async def path(raw: Raw, namespace: str) -> str:
-    collection = SECRETS.within(namespace).path
+@pytest.fixture(scope="module")
+def inhabited(connection: Connection) -> Iterator[str]:
+    """A namespace with the objects to choose from; the tests only read them."""
+    name = f"contracts-{uuid.uuid4().hex[:10]}"
+
+    async def set_up() -> None:
+        server = Server(connection)
+        await furnish(server.raw(), name)
+        await server.close()
+
+    async def tear_down() -> None:
+        server = Server(connection)
+        await server.raw().ok("DELETE", NAMESPACES.named(name).path)
+        await server.close()
+
+    asyncio.run(set_up())
+    yield name
+    asyncio.run(tear_down())
+
+
+async def furnish(raw: Raw, namespace: str) -> None:
+    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    await raw.ok("POST", NAMESPACES.everywhere.path, item)
     for name, labels in LABELS.items():
-        await raw.ok("POST", collection, secret(name, labels=labels))
-    return collection
+        await raw.ok("POST", SECRETS.within(namespace).path, secret(name, labels=labels))
+
+
+@pytest.fixture
+def path(inhabited: str) -> str:
+    return SECRETS.within(inhabited).path
 
 
 async def names(raw: Raw, path: str, query: str) -> str:
@@ -73,8 +102,8 @@ async def test_a_label_selector(raw: Raw, path: str, selector: str, expected: st
         ("type=Opaque", "abcde"),
     ],
 )
-async def test_a_field_selector(raw: Raw, path: str, namespace: str, selector: str, expected: str) -> None:
-    assert await names(raw, path, f"fieldSelector={quote(selector.replace('$NS', namespace))}") == expected
+async def test_a_field_selector(raw: Raw, path: str, inhabited: str, selector: str, expected: str) -> None:
+    assert await names(raw, path, f"fieldSelector={quote(selector.replace('$NS', inhabited))}") == expected
 
 
 async def test_both_kinds_of_selectors_together(raw: Raw, path: str) -> None:
@@ -106,6 +135,9 @@ async def test_pods_are_selected_by_phase_and_node(raw: Raw, namespace: str) -> 
     assert await names(raw, path, "fieldSelector=status.phase!%3DSucceeded,status.phase!%3DFailed") == "a"
 
 
-async def test_selectors_select_what_is_deleted(raw: Raw, path: str) -> None:
+async def test_selectors_select_what_is_deleted(raw: Raw, namespace: str) -> None:
+    path = SECRETS.within(namespace).path
+    for name, labels in LABELS.items():
+        await raw.ok("POST", path, secret(name, labels=labels))
     await raw.ok("DELETE", f"{path}?labelSelector=team%3Dred")
     assert await names(raw, path, "") == "bde"

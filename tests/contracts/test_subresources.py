@@ -16,25 +16,33 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def namespace(shared_namespace: str) -> str:
+    """These tests need only names of their own."""
+    return shared_namespace
+
+
+@pytest.fixture
 def widgets(customs: Customs, namespace: str) -> str:
     return customs.widgets.within(namespace).path
 
 
 @pytest.fixture
-async def widget(raw: Raw, widgets: str, customs: Customs) -> Plain:
-    created: Plain = await raw.ok("POST", widgets, customs.widget("a"))
+async def widget(raw: Raw, widgets: str, customs: Customs, name: str) -> Plain:
+    created: Plain = await raw.ok("POST", widgets, customs.widget(name))
     return created
 
 
-async def test_status_given_at_creation_is_dropped(raw: Raw, widgets: str, customs: Customs) -> None:
-    created = await raw.ok("POST", widgets, {**customs.widget("a"), "status": {"phase": "Ready"}})
+async def test_status_given_at_creation_is_dropped(raw: Raw, widgets: str, customs: Customs, name: str) -> None:
+    created = await raw.ok("POST", widgets, {**customs.widget(name), "status": {"phase": "Ready"}})
     assert "status" not in created
     assert created["metadata"]["generation"] == 1
 
 
 @pytest.mark.parametrize("how", ["replace", "merge patch", "JSON patch"])
-async def test_a_write_of_the_object_leaves_its_status(raw: Raw, widgets: str, widget: Plain, how: str) -> None:
-    path = f"{widgets}/a"
+async def test_a_write_of_the_object_leaves_its_status(
+    raw: Raw, widgets: str, widget: Plain, how: str, name: str
+) -> None:
+    path = f"{widgets}/{name}"
     before = await raw.ok("PATCH", f"{path}/status", {"status": {"phase": "Ready"}}, MERGE)
     change = {"spec": {"size": "large"}, "status": {"phase": "Waiting"}}
     match how:
@@ -54,8 +62,10 @@ async def test_a_write_of_the_object_leaves_its_status(raw: Raw, widgets: str, w
 
 
 @pytest.mark.parametrize("how", ["replace", "merge patch", "JSON patch"])
-async def test_a_write_of_the_status_leaves_the_rest(raw: Raw, widgets: str, widget: Plain, how: str) -> None:
-    path = f"{widgets}/a/status"
+async def test_a_write_of_the_status_leaves_the_rest(
+    raw: Raw, widgets: str, widget: Plain, how: str, name: str
+) -> None:
+    path = f"{widgets}/{name}/status"
     change = {"spec": {"size": "large"}, "status": {"phase": "Ready"}}
     match how:
         case "replace":
@@ -74,14 +84,14 @@ async def test_a_write_of_the_status_leaves_the_rest(raw: Raw, widgets: str, wid
     assert int(after["metadata"]["resourceVersion"]) > int(widget["metadata"]["resourceVersion"])
 
 
-async def test_a_write_of_the_status_respects_the_version(raw: Raw, widgets: str, widget: Plain) -> None:
-    await raw.ok("PATCH", f"{widgets}/a", {"metadata": {"labels": {"x": "1"}}}, MERGE)
-    answer = await raw("PUT", f"{widgets}/a/status", {**widget, "status": {"phase": "Ready"}})
+async def test_a_write_of_the_status_respects_the_version(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+    await raw.ok("PATCH", f"{widgets}/{name}", {"metadata": {"labels": {"x": "1"}}}, MERGE)
+    answer = await raw("PUT", f"{widgets}/{name}/status", {**widget, "status": {"phase": "Ready"}})
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
-async def test_the_status_door_shows_the_whole_object(raw: Raw, widgets: str, widget: Plain) -> None:
-    assert await raw.ok("GET", f"{widgets}/a/status") == widget
+async def test_the_status_door_shows_the_whole_object(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+    assert await raw.ok("GET", f"{widgets}/{name}/status") == widget
 
 
 GENERATIONS = [
@@ -97,12 +107,12 @@ GENERATIONS = [
 
 @pytest.mark.parametrize(("sub", "change", "generation"), GENERATIONS)
 async def test_generation_of_a_kind_with_a_status_door(
-    raw: Raw, widgets: str, widget: Plain, sub: str, change: Plain, generation: int
+    raw: Raw, widgets: str, widget: Plain, sub: str, change: Plain, generation: int, name: str
 ) -> None:
     assert widget["metadata"]["generation"] == 1
-    await raw.ok("PATCH", f"{widgets}/a{sub}", change, MERGE)
-    assert (await raw.ok("GET", f"{widgets}/a"))["metadata"]["generation"] == generation
-    await raw("PATCH", f"{widgets}/a", {"metadata": {"finalizers": None}}, MERGE)
+    await raw.ok("PATCH", f"{widgets}/{name}{sub}", change, MERGE)
+    assert (await raw.ok("GET", f"{widgets}/{name}"))["metadata"]["generation"] == generation
+    await raw("PATCH", f"{widgets}/{name}", {"metadata": {"finalizers": None}}, MERGE)
 
 
 @pytest.mark.parametrize(
@@ -115,44 +125,44 @@ async def test_generation_of_a_kind_with_a_status_door(
     ],
 )
 async def test_generation_of_a_kind_without_a_status_door(
-    raw: Raw, namespace: str, customs: Customs, change: Plain, generation: int
+    raw: Raw, namespace: str, customs: Customs, change: Plain, generation: int, name: str
 ) -> None:
     path = customs.gadgets.within(namespace).path
-    await raw.ok("POST", path, customs.gadget("a"))
-    changed = await raw.ok("PATCH", f"{path}/a", change, MERGE)
+    await raw.ok("POST", path, customs.gadget(name))
+    changed = await raw.ok("PATCH", f"{path}/{name}", change, MERGE)
     assert changed["metadata"]["generation"] == generation
 
 
 async def test_status_of_a_kind_without_a_status_door_can_be_created_and_patched(
-    raw: Raw, namespace: str, customs: Customs
+    raw: Raw, namespace: str, customs: Customs, name: str
 ) -> None:
     path = customs.gadgets.within(namespace).path
-    created = await raw.ok("POST", path, {**customs.gadget("a"), "status": {"phase": "Ready"}})
+    created = await raw.ok("POST", path, {**customs.gadget(name), "status": {"phase": "Ready"}})
     assert created["status"] == {"phase": "Ready"}
-    changed = await raw.ok("PATCH", f"{path}/a", {"status": {"phase": "Waiting"}}, MERGE)
+    changed = await raw.ok("PATCH", f"{path}/{name}", {"status": {"phase": "Waiting"}}, MERGE)
     assert changed["status"] == {"phase": "Waiting"}
 
 
-async def test_generation_of_a_deployment(raw: Raw, namespace: str) -> None:
+async def test_generation_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
     path = DEPLOYMENTS.within(namespace).path
-    item = deployment("a")
+    item = deployment(name)
     item["spec"]["paused"] = True
     created = await raw.ok("POST", path, item)
     assert created["metadata"]["generation"] == 1
-    labelled = await raw.ok("PATCH", f"{path}/a", {"metadata": {"labels": {"x": "1"}}}, MERGE)
+    labelled = await raw.ok("PATCH", f"{path}/{name}", {"metadata": {"labels": {"x": "1"}}}, MERGE)
     assert labelled["metadata"]["generation"] == 1
-    annotated = await raw.ok("PATCH", f"{path}/a", {"metadata": {"annotations": {"x": "1"}}}, MERGE)
+    annotated = await raw.ok("PATCH", f"{path}/{name}", {"metadata": {"annotations": {"x": "1"}}}, MERGE)
     assert annotated["metadata"]["generation"] == 2, "annotations of a Deployment go on to its ReplicaSets"
-    scaled = await raw.ok("PATCH", f"{path}/a", {"spec": {"minReadySeconds": 1}}, MERGE)
+    scaled = await raw.ok("PATCH", f"{path}/{name}", {"spec": {"minReadySeconds": 1}}, MERGE)
     assert scaled["metadata"]["generation"] == 3
 
 
-async def test_a_job_has_a_generation_and_its_labels_filled_in(raw: Raw, namespace: str) -> None:
+async def test_a_job_has_a_generation_and_its_labels_filled_in(raw: Raw, namespace: str, name: str) -> None:
     template = {"spec": {**pod_spec(), "restartPolicy": "Never"}}
     item = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": "a"},
+        "metadata": {"name": name},
         "spec": {"suspend": True, "template": template},
     }
     created = await raw.ok("POST", JOBS.within(namespace).path, item)
@@ -160,15 +170,15 @@ async def test_a_job_has_a_generation_and_its_labels_filled_in(raw: Raw, namespa
     assert created["metadata"]["generation"] == 1
     assert created["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     labels = created["spec"]["template"]["metadata"]["labels"]
-    assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == "a"
+    assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == name
     defaults = {
         name: created["spec"][name] for name in ("backoffLimit", "completions", "parallelism", "completionMode")
     }
     assert defaults == {"backoffLimit": 6, "completions": 1, "parallelism": 1, "completionMode": "NonIndexed"}
 
 
-async def test_defaults_of_a_deployment(raw: Raw, namespace: str) -> None:
-    item = deployment("a")
+async def test_defaults_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
+    item = deployment(name)
     del item["spec"]["replicas"]
     created = await raw.ok("POST", f"{DEPLOYMENTS.within(namespace).path}?dryRun=All", item)
     spec = created["spec"]
@@ -179,72 +189,72 @@ async def test_defaults_of_a_deployment(raw: Raw, namespace: str) -> None:
     assert spec["template"]["spec"]["restartPolicy"] == "Always"
 
 
-async def test_the_scale_of_a_deployment(raw: Raw, namespace: str) -> None:
+async def test_the_scale_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
     path = DEPLOYMENTS.within(namespace).path
-    created = await raw.ok("POST", path, deployment("a", 1))
-    scale = await raw.ok("GET", f"{path}/a/scale")
+    created = await raw.ok("POST", path, deployment(name, 1))
+    scale = await raw.ok("GET", f"{path}/{name}/scale")
     assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
     assert scale["metadata"]["uid"] == created["metadata"]["uid"]
     assert scale["spec"] == {"replicas": 1}
-    assert scale["status"]["selector"] == "app=a"
-    scaled = await raw.ok("PATCH", f"{path}/a/scale", {"spec": {"replicas": 2}}, MERGE)
+    assert scale["status"]["selector"] == f"app={name}"
+    scaled = await raw.ok("PATCH", f"{path}/{name}/scale", {"spec": {"replicas": 2}}, MERGE)
     assert scaled["spec"] == {"replicas": 2}
-    found = await raw.ok("GET", f"{path}/a")
+    found = await raw.ok("GET", f"{path}/{name}")
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (2, 2)
 
 
-async def test_a_scale_of_zero_has_an_empty_spec(raw: Raw, namespace: str) -> None:
+async def test_a_scale_of_zero_has_an_empty_spec(raw: Raw, namespace: str, name: str) -> None:
     path = DEPLOYMENTS.within(namespace).path
-    await raw.ok("POST", path, deployment("a", 1))
-    assert (await raw.ok("PATCH", f"{path}/a/scale", {"spec": {"replicas": 0}}, MERGE))["spec"] == {}
-    assert (await raw.ok("GET", f"{path}/a"))["spec"]["replicas"] == 0
+    await raw.ok("POST", path, deployment(name, 1))
+    assert (await raw.ok("PATCH", f"{path}/{name}/scale", {"spec": {"replicas": 0}}, MERGE))["spec"] == {}
+    assert (await raw.ok("GET", f"{path}/{name}"))["spec"]["replicas"] == 0
 
 
-async def test_the_scale_of_a_custom_object(raw: Raw, widgets: str, widget: Plain) -> None:
-    await raw.ok("PATCH", f"{widgets}/a/status", {"status": {"replicas": 1, "selector": "app=a"}}, MERGE)
-    scale = await raw.ok("GET", f"{widgets}/a/scale")
+async def test_the_scale_of_a_custom_object(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+    await raw.ok("PATCH", f"{widgets}/{name}/status", {"status": {"replicas": 1, "selector": "app=a"}}, MERGE)
+    scale = await raw.ok("GET", f"{widgets}/{name}/scale")
     assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
     assert scale["spec"] == {"replicas": 1}
     assert scale["status"] == {"replicas": 1, "selector": "app=a"}
     assert scale["metadata"]["uid"] == widget["metadata"]["uid"]
-    await raw.ok("PUT", f"{widgets}/a/scale", {**scale, "spec": {"replicas": 4}})
-    assert (await raw.ok("GET", f"{widgets}/a"))["spec"]["replicas"] == 4
+    await raw.ok("PUT", f"{widgets}/{name}/scale", {**scale, "spec": {"replicas": 4}})
+    assert (await raw.ok("GET", f"{widgets}/{name}"))["spec"]["replicas"] == 4
 
 
-async def test_a_scale_respects_the_version(raw: Raw, widgets: str, widget: Plain) -> None:
+async def test_a_scale_respects_the_version(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
     assert widget
-    scale = await raw.ok("GET", f"{widgets}/a/scale")
-    await raw.ok("PATCH", f"{widgets}/a", {"metadata": {"labels": {"x": "1"}}}, MERGE)
-    answer = await raw("PUT", f"{widgets}/a/scale", {**scale, "spec": {"replicas": 4}})
+    scale = await raw.ok("GET", f"{widgets}/{name}/scale")
+    await raw.ok("PATCH", f"{widgets}/{name}", {"metadata": {"labels": {"x": "1"}}}, MERGE)
+    answer = await raw("PUT", f"{widgets}/{name}/scale", {**scale, "spec": {"replicas": 4}})
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
-async def test_a_custom_scale_is_held_to_the_schema(raw: Raw, widgets: str, widget: Plain) -> None:
+async def test_a_custom_scale_is_held_to_the_schema(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
     assert widget
-    answer = await raw("PATCH", f"{widgets}/a/scale", {"spec": {"replicas": 11}}, MERGE)
+    answer = await raw("PATCH", f"{widgets}/{name}/scale", {"spec": {"replicas": 11}}, MERGE)
     assert (answer.status, answer.reason) == (422, "Invalid")
 
 
 async def test_conditions_of_a_status_can_be_applied_by_their_controller(
-    raw: Raw, widgets: str, widget: Plain, customs: Customs
+    raw: Raw, widgets: str, widget: Plain, customs: Customs, name: str
 ) -> None:
     assert widget
-    body = {"apiVersion": f"{customs.group}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    body = {"apiVersion": f"{customs.group}/v1", "kind": "Widget", "metadata": {"name": name}}
     for status in ("False", "True"):
         conditions = [{"type": "Ready", "status": status}]
         answer = await raw.ok(
-            "PATCH", f"{widgets}/a/status?fieldManager=c", {**body, "status": {"conditions": conditions}}, APPLY
+            "PATCH", f"{widgets}/{name}/status?fieldManager=c", {**body, "status": {"conditions": conditions}}, APPLY
         )
         assert answer["status"]["conditions"] == conditions
 
 
 @pytest.mark.controllers
-async def test_a_deployment_is_observed(raw: Raw, namespace: str) -> None:
+async def test_a_deployment_is_observed(raw: Raw, namespace: str, name: str) -> None:
     path = DEPLOYMENTS.within(namespace).path
-    await raw.ok("POST", path, deployment("a", 0))
+    await raw.ok("POST", path, deployment(name, 0))
 
     async def is_observed() -> bool:
-        found = await raw.ok("GET", f"{path}/a")
+        found = await raw.ok("GET", f"{path}/{name}")
         return bool(found["status"].get("observedGeneration") == found["metadata"]["generation"])
 
     await until(is_observed, "the observation")
