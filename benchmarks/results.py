@@ -11,7 +11,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`: every contestant in one run, on one machine, over loopback, each in fresh processes that take
-turns; of each the quickest run counts, because whatever else the machine does can only make a run slower. Seconds differ
+turns; of each the quickest run counts: whatever else the machine does can only make a run slower. Seconds differ
 from machine to machine, so what matters are the ratios: above 1 they say how many times quicker Windlass is.
 
 """
