@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tests.contracts.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, SECRETS, config_map, deployment, pod, secret
@@ -37,7 +38,7 @@ WHO_AM_I = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSu
 
 
 class Data(Typed, frozen=True):
-    data: dict[str, str] = {}  # msgspec copies empty defaults
+    data: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 async def test_version(kube: KubeClient) -> None:
@@ -57,7 +58,7 @@ async def test_get_plain_and_typed(kube: KubeClient, namespace: str) -> None:
 
 
 async def test_a_list_of_many_comes_in_pages_and_whole(server: Server, namespace: str) -> None:
-    transport = Passing(server.transport())
+    transport = Passing(server.transport)
     kube = server.client(transport=transport)
     count = PAGE + 20
     for index in range(count):
@@ -200,7 +201,7 @@ async def test_refusals_have_their_own_errors(kube: KubeClient, namespace: str) 
 
 
 async def test_discovery_aggregated_and_from_group_to_group_agree(server: Server, customs: Customs) -> None:
-    quick, slow = Passing(server.transport()), WithoutAggregation(server.transport())
+    quick, slow = Passing(server.transport), WithoutAggregation(server.transport)
     aggregated = await server.client(transport=quick).discover()
     plain = await server.client(transport=slow).discover()
     assert [request.target for request in quick.asked] == ["/api", "/apis"]

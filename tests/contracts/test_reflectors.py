@@ -71,7 +71,7 @@ async def ends_up_equal(kube: KubeClient, reflector: Reflector[Plain], ref: Ref,
 
 async def test_a_view_by_stream_ends_up_equal_to_the_list(server: Server, kube: KubeClient, namespace: str) -> None:
     ref = SECRETS.within(namespace)
-    transport = Passing(server.transport())
+    transport = Passing(server.transport)
     reflector = Reflector(server.client(transport=transport), ref, Plain)
     await ends_up_equal(kube, reflector, ref, seed=1)
     assert {"watch=1" in request.target for request in transport.asked} == {True}, "no list was needed"
@@ -79,7 +79,7 @@ async def test_a_view_by_stream_ends_up_equal_to_the_list(server: Server, kube: 
 
 async def test_a_view_by_list_ends_up_equal_to_the_list(server: Server, kube: KubeClient, namespace: str) -> None:
     ref = SECRETS.within(namespace)
-    transport = WithoutInitialEvents(server.transport())
+    transport = WithoutInitialEvents(server.transport)
     reflector = Reflector(server.client(transport=transport), ref, Plain)
     await ends_up_equal(kube, reflector, ref, seed=2)
     targets = [request.target for request in transport.asked]
@@ -93,7 +93,7 @@ async def test_a_view_whose_connections_are_cut_ends_up_equal_to_the_list(
 ) -> None:
     ref = SECRETS.within(namespace)
     await kube.create(ref, secret("first"))
-    transport = Cutting(server.transport(), after)
+    transport = Cutting(server.transport, after)
     reflector = Reflector(server.client(transport=transport), ref, Plain)
     await ends_up_equal(kube, reflector, ref, seed=after)
     assert transport.cuts > 0
@@ -124,7 +124,7 @@ async def test_a_view_of_a_forgotten_version_is_made_anew(server: Server, kube: 
     """An expired version costs one more list and loses nothing."""
     ref = SECRETS.within(namespace)
     await kube.create(ref, secret("a"))
-    transport = WithoutInitialEvents(server.transport())
+    transport = WithoutInitialEvents(server.transport)
     reflector = Reflector(server.client(transport=transport), ref, Plain)
     reflector._since = "1"
     async with asyncio.TaskGroup() as tasks:

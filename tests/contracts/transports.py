@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windlass.kube.api_errors import ConnectionLost
-from windlass.kube.transports import Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from windlass.kube.transports import ByteStream, Transport
+    from windlass.kube.transports import ByteStream, Request, Response, Transport
 
 
 class Passing:
