@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.statuses import FieldError, forbidden_field, invalid_value, required
+from windlass.sandbox.statuses import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,11 +14,22 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 IMMUTABLE = "field is immutable"
+POD_MESSAGE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+POD_CHANGES = frozenset({"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "nodeName"})
+CONTAINER_CHANGES = frozenset({"image", "imagePullPolicy"})
+CONFIG_KEY = r"[-._a-zA-Z0-9]+"
+CONFIG_KEY_MESSAGE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
+    f"'key-name', regex used for validation is '{CONFIG_KEY}')"
+)
+MOST_DATA = 1 << 20  # bytes in one ConfigMap or Secret
 
 
 def _namespace(body: Body) -> None:
-    meta = body["metadata"]
-    meta["labels"] = {**meta.get("labels", {}), "kubernetes.io/metadata.name": meta["name"]}
     body.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
     body["status"] = {"phase": "Active", **body.get("status", {})}
 
@@ -57,12 +69,15 @@ def _containers(pod_spec: Any) -> None:
         container.setdefault("imagePullPolicy", "Always" if newest and "@" not in image else "IfNotPresent")
 
 
-def filled_in(kind_id: str, body: Body, *, is_new: bool) -> None:
+def fill_in(kind_id: str, body: Body, *, is_new: bool) -> None:
     """In place, after the defaults of the schema."""
     if is_new and kind_id in ON_CREATE:
         ON_CREATE[kind_id](body)
     if kind_id == "secrets":
         _secret(body)
+    if kind_id == "namespaces":
+        meta = body["metadata"]
+        meta["labels"] = {**meta.get("labels", {}), "kubernetes.io/metadata.name": meta["name"]}
     if kind_id == "pods":
         _containers(body.get("spec", {}))
     elif kind_id in TEMPLATED:
@@ -80,11 +95,44 @@ def errors(kind_id: str, before: Body | None, after: Body) -> list[FieldError]:
     if kind_id in TEMPLATED:
         found += _selector_errors(spec)
         found += _container_errors(spec.get("template", {}).get("spec", {}), "spec.template.spec")
-    elif kind_id == "pods":
-        found += _container_errors(spec, "spec")
+    if kind_id in CHECKS:
+        found += CHECKS[kind_id](after)
+    if isinstance(spec.get("replicas"), int) and spec["replicas"] < 0:
+        found.append(invalid_value("spec.replicas", spec["replicas"], "must be greater than or equal to 0"))
     if before is not None:
         found += _immutable_errors(kind_id, before, after)
     return found
+
+
+def _data_errors(body: Body) -> list[FieldError]:
+    data = {**body.get("data", {}), **body.get("binaryData", {})}
+    found = [
+        invalid_value(f"data[{key}]", key, CONFIG_KEY_MESSAGE) for key in data if not re.fullmatch(CONFIG_KEY, key)
+    ]
+    too_large = sum(len(value) for value in data.values()) > MOST_DATA
+    return [*found, *([too_long("", MOST_DATA)] if too_large else [])]
+
+
+def _service_errors(body: Body) -> list[FieldError]:
+    ports, found, seen = body.get("spec", {}).get("ports", []), [], set()
+    for index, port in enumerate(ports):
+        where, name = f"spec.ports[{index}]", port.get("name", "")
+        if len(ports) > 1 and not name:
+            found.append(required(f"{where}.name"))
+        elif name in seen:
+            found.append(duplicate(f"{where}.name", name))
+        seen.add(name)
+        if not 1 <= port.get("port", 0) <= 65535:
+            found.append(invalid_value(f"{where}.port", port.get("port", 0), "must be between 1 and 65535, inclusive"))
+    return found
+
+
+CHECKS: dict[str, Callable[[Body], list[FieldError]]] = {
+    "configmaps": _data_errors,
+    "secrets": _data_errors,
+    "services": _service_errors,
+    "pods": lambda body: _container_errors(body.get("spec", {}), "spec"),
+}
 
 
 def _selector_errors(spec: Body) -> list[FieldError]:
@@ -103,11 +151,13 @@ def _container_errors(pod_spec: Body, path: str) -> list[FieldError]:
     containers = pod_spec.get("containers")
     if not containers:
         return [required(f"{path}.containers")]
-    found = []
+    found, seen = [], set()
     for index, container in enumerate(containers):
-        found += [
-            required(f"{path}.containers[{index}].{name}") for name in ("name", "image") if not container.get(name)
-        ]
+        where, name = f"{path}.containers[{index}]", container.get("name")
+        found += [required(f"{where}.{field}") for field in ("name", "image") if not container.get(field)]
+        if name in seen:
+            found.append(duplicate(f"{where}.name", name))
+        seen.add(name)
     return found
 
 
@@ -119,8 +169,19 @@ def _immutable_errors(kind_id: str, before: Body, after: Body) -> list[FieldErro
     for path in IMMUTABLE_FIELDS.get(kind_id, ()):
         old, new = (_at(body, path) for body in (before, after))
         if old != new:
-            found.append(invalid_value(path, new, IMMUTABLE))
+            found.append(invalid_value(path, new, "cannot change roleRef" if path == "roleRef" else IMMUTABLE))
+    if kind_id == "pods" and _fixed_part(before) != _fixed_part(after):
+        found.append(forbidden_field("spec", POD_MESSAGE))
     return found
+
+
+def _fixed_part(pod: Body) -> Body:
+    """What of a pod's spec nobody may change. A node is assigned once; here that is an ordinary write."""
+    spec = {name: value for name, value in pod.get("spec", {}).items() if name not in POD_CHANGES}
+    for group in ("containers", "initContainers"):
+        if group in spec:
+            spec[group] = [{n: v for n, v in item.items() if n not in CONTAINER_CHANGES} for item in spec[group]]
+    return spec
 
 
 def _at(body: Any, path: str) -> Any:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 READS = frozenset({"get", "list", "watch"})
 AUTHENTICATED = "system:authenticated"
+MASTERS = "system:masters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class User:
         return {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
 
 
-ADMIN = User("kubernetes-admin", ("system:masters", AUTHENTICATED))
+ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox import statuses
-from windlass.sandbox.asks import AUTHENTICATED, User
+from windlass.sandbox.asks import AUTHENTICATED, MASTERS, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Store
 
 RBAC = "rbac.authorization.k8s.io"
-MASTERS = "system:masters"
 # What every authenticated identity may do, as the real server's own roles say.
 EVERYBODY: list[Body] = [
     {"verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
@@ -118,8 +117,11 @@ class Authorizing:
         if not ask.kind.kind.startswith("Self"):
             user = User(spec.get("user", ""), tuple(spec.get("groups", ())))
         wanted = spec.get("resourceAttributes")
+        if (wanted is None) == ("nonResourceAttributes" not in spec):
+            why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            raise statuses.invalid(ask.kind, "", [statuses.invalid_value("spec.resourceAttributes", "", why)])
         if wanted is None:
-            other = spec.get("nonResourceAttributes", {})
+            other = spec["nonResourceAttributes"]
             allowed = self.allows(user, Attributes(verb=other.get("verb", ""), path=other.get("path", "")))
         else:
             sub = wanted.get("subresource", "")

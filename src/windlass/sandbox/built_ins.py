@@ -5,7 +5,7 @@ from __future__ import annotations
 from windlass.sandbox.kinds import READ_WRITE, Kind, ScalePaths
 from windlass.sandbox.schemas import Node, sketch
 
-METADATA = "ownerReferences[uid]\nfinalizers[]"
+METADATA = "labels:texts\nannotations:texts\nownerReferences[uid]\nfinalizers[]"
 CONTAINER = """
     env[name]
     ports[containerPort,protocol].protocol="TCP"
@@ -40,14 +40,14 @@ SKETCHES = {
     "Pod": 'spec @pod\nstatus.phase="Pending"\nstatus.podIPs[ip]\nstatus.conditions[type]',
     "Deployment": WORKLOAD
     + """
-        spec.replicas=1
+        spec.replicas:integer=1
         spec.strategy={"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}}
         spec.revisionHistoryLimit=10
         spec.progressDeadlineSeconds=600
     """,
     "StatefulSet": WORKLOAD
     + """
-        spec.replicas=1
+        spec.replicas:integer=1
         spec.podManagementPolicy="OrderedReady"
         spec.updateStrategy={"type":"RollingUpdate","rollingUpdate":{"partition":0}}
         spec.revisionHistoryLimit=10
@@ -58,7 +58,7 @@ SKETCHES = {
         spec.updateStrategy={"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}
         spec.revisionHistoryLimit=10
     """,
-    "ReplicaSet": WORKLOAD + "spec.replicas=1",
+    "ReplicaSet": WORKLOAD + "spec.replicas:integer=1",
     "Job": WORKLOAD
     + """
         spec.parallelism=1
@@ -86,7 +86,8 @@ SKETCHES = {
         status.conditions[type]
     """,
     "ServiceAccount": "secrets[name]",
-    "Secret": 'type="Opaque"',
+    "ConfigMap": "data:texts\nbinaryData:texts",
+    "Secret": 'data:texts\nstringData:texts\ntype="Opaque"',
     "Node": "status.conditions[type]\nstatus.addresses[type]",
     "PersistentVolume": 'spec.persistentVolumeReclaimPolicy="Retain"\nspec.volumeMode="Filesystem"\n'
     'status.phase="Pending"',
@@ -147,6 +148,25 @@ authorization.k8s.io/v1         selfsubjectaccessreviews         SelfSubjectAcce
 authorization.k8s.io/v1         localsubjectaccessreviews        LocalSubjectAccessReview        q     -
 authorization.k8s.io/v1         selfsubjectrulesreviews          SelfSubjectRulesReview          Cq    -
 """
+TOPS = {
+    "ConfigMap": "data binaryData immutable",
+    "Secret": "data stringData type immutable",
+    "ServiceAccount": "secrets imagePullSecrets automountServiceAccountToken",
+    "Event": "involvedObject reason message source firstTimestamp lastTimestamp count type eventTime series action "
+    "related reportingComponent reportingInstance",
+    "ControllerRevision": "data revision",
+    "EndpointSlice": "addressType endpoints ports",
+    "StorageClass": "provisioner parameters reclaimPolicy mountOptions allowVolumeExpansion volumeBindingMode "
+    "allowedTopologies",
+    "PriorityClass": "value globalDefault description preemptionPolicy",
+    "Role": "rules",
+    "ClusterRole": "rules aggregationRule",
+    "RoleBinding": "subjects roleRef",
+    "ClusterRoleBinding": "subjects roleRef",
+    "ValidatingWebhookConfiguration": "webhooks",
+    "MutatingWebhookConfiguration": "webhooks",
+}
+"""The fields of kinds that are not made of spec and status."""
 EXTRA_SUBRESOURCES = {
     "pods": {"log", "eviction"},
     "serviceaccounts": {"token"},
@@ -166,7 +186,9 @@ def _kind(row: list[str], parts: dict[str, Node]) -> Kind:
     group, _, version = api_version.rpartition("/")
     names = {"s": "status", "c": "scale"}
     subresources = {names[flag] for flag in flags if flag in names} | EXTRA_SUBRESOURCES.get(plural, set())
-    lines = SKETCHES.get(kind, "") + "\nmetadata @metadata"
+    tops = TOPS.get(kind, "spec status").replace(" ", "\n")
+    schema = sketch(f"{tops}\n{SKETCHES.get(kind, '')}\nmetadata @metadata", parts)
+    schema.preserves = False
     selector = "" if "c" not in flags else ".spec.selector"
     return Kind(
         group=group,
@@ -181,7 +203,7 @@ def _kind(row: list[str], parts: dict[str, Node]) -> Kind:
         has_generation="g" in flags,
         unconditional="u" not in flags,
         returns_deleted="d" in flags,
-        schema=sketch(lines, parts),
+        schema=schema,
         scale=ScalePaths(selector=selector) if "c" in flags else None,
         verbs=("create",) if "q" in flags else READ_WRITE,
     )

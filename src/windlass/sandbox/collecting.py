@@ -9,10 +9,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windlass.sandbox import definitions, patches
+from windlass.sandbox import definitions, namespaces, patches
 from windlass.sandbox.asks import Ask, Options
 from windlass.sandbox.deleting import FOREGROUND, ORPHAN
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
+from windlass.sandbox.naming import CLEANUP
 from windlass.sandbox.statuses import Refusal
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Change, Stored
 
-REACTION = 0.01  # seconds from a change to what follows from it
-GARBAGE = account_user("kube-system", "generic-garbage-collector")
-NAMESPACES = account_user("kube-system", "namespace-controller")
-ACCOUNTS = account_user("kube-system", "service-account-controller")
+REACTION = 0.05  # seconds from a change to what follows from it
+GARBAGE = controller("generic-garbage-collector")
+NAMESPACES = controller("namespace-controller")
+ACCOUNTS = controller("service-account-controller")
 
 
 class Collecting:
@@ -61,11 +62,18 @@ class Collecting:
         self._wakened.set()
 
     def _serve(self, change: Change) -> None:
-        catalogue = self._server.catalogue
+        catalogue, definition = self._server.catalogue, change.new.load()
         catalogue.drop(change.new.name)
-        if change.type != "DELETED":
-            for kind in definitions.kinds_of(change.new.load()):
+        if change.type != "DELETED" and self._accepts(definition):
+            self._store.begin(change.new.name)
+            for kind in definitions.kinds_of(definition):
                 catalogue.add(kind)
+
+    def _accepts(self, definition: Body) -> bool:
+        """Within a group, a kind belongs to whoever defined it first."""
+        group, name = definition["spec"]["group"], definition["spec"]["names"]["kind"]
+        rivals = (kind for kind in self._server.catalogue if (kind.group, kind.kind) == (group, name))
+        return all(kind.id == definition["metadata"]["name"] for kind in rivals)
 
     async def run(self) -> None:
         while True:
@@ -149,23 +157,35 @@ class Collecting:
             return
         body = found.load()
         if not body["metadata"].get("deletionTimestamp"):
-            await self._give_account(name)
+            await self._furnish(name)
             return
         self._terminating[name] = None
         left = await self._emptied(name)
-        if not left and body.get("spec", {}).get("finalizers"):
+        found = self._store.get("namespaces", "", name)
+        if found is None:
+            return
+        if left:
+            self._report(found, left)
+        elif body.get("spec", {}).get("finalizers"):
             self._finalize(found)
 
-    async def _emptied(self, name: str) -> int:
-        """Asks everything in a namespace to go, and counts what is still there."""
-        left = 0
+    async def _emptied(self, name: str) -> list[Stored]:
+        """Asks everything in a namespace to go, and says what is still there."""
+        left = []
         for kind_id in dict.fromkeys(kind.id for kind in self._server.catalogue if kind.namespaced):
             for item in self._store.list(kind_id, name):
                 if b'"deletionTimestamp"' not in item.tail:
                     ask = replace(self._ask(item, "delete"), user=NAMESPACES, options=Options(propagation="Background"))
                     await self._server.perform(ask)
-            left += len(self._store.list(kind_id, name))
+            left += self._store.list(kind_id, name)
         return left
+
+    def _report(self, found: Stored, left: list[Stored]) -> None:
+        body = found.load()
+        told = namespaces.conditions(left, self._server.sources.timestamp())
+        known = [condition["message"] for condition in body["status"].get("conditions", ())]
+        if known != [condition["message"] for condition in told]:
+            self._store.put("namespaces", {**body, "status": {**body["status"], "conditions": told}})
 
     def _finalize(self, found: Stored) -> None:
         body = found.load()
@@ -175,12 +195,16 @@ class Collecting:
         else:
             self._store.remove(found, {**body, "spec": spec})
 
-    async def _give_account(self, namespace: str) -> None:
+    async def _furnish(self, namespace: str) -> None:
         kind = self._server.catalogue.find("serviceaccounts")
         if kind is None or self._store.get("serviceaccounts", namespace, "default"):
             return
         body = {"metadata": {"name": "default"}}
         await self._server.perform(Ask(verb="create", kind=kind, namespace=namespace, body=body, user=ACCOUNTS))
+        maps = self._server.catalogue.find("configmaps")
+        if maps is not None:
+            trust = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": ""}}
+            await self._server.perform(Ask(verb="create", kind=maps, namespace=namespace, body=trust, user=ACCOUNTS))
 
     async def _kind(self, name: str) -> None:
         """A definition becomes established; one that is deleted takes its objects along first."""
@@ -189,13 +213,14 @@ class Collecting:
             return
         body = found.load()
         if not body["metadata"].get("deletionTimestamp"):
-            if "conditions" not in body.get("status", {}):
-                status = definitions.status(body, self._server.sources.timestamp())
+            if not body.get("status", {}).get("conditions"):
+                now = self._server.sources.timestamp()
+                status = definitions.status(body, now, accepted=self._accepts(body))
                 self._store.put(found.kind_id, {**body, "status": status})
             return
         for item in self._store.list(name):
             if b'"deletionTimestamp"' not in item.tail:
                 await self._delete(item, "Background")
         finalizers = body["metadata"].get("finalizers") or []
-        if not self._store.list(name) and definitions.CLEANUP in finalizers:
-            await self._release(found, finalizers, definitions.CLEANUP)
+        if not self._store.list(name) and CLEANUP in finalizers:
+            await self._release(found, finalizers, CLEANUP)

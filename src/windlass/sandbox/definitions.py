@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.sandbox import statuses
 from windlass.sandbox.kinds import Kind, ScalePaths
+from windlass.sandbox.naming import CLEANUP
 from windlass.sandbox.schemas import read
 
 if TYPE_CHECKING:
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body, FieldError
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+ACCEPTED = (
+    ("NamesAccepted", "NoConflicts", "no conflicts found"),
+    ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+)
+REJECTED = (
+    ("NamesAccepted", "KindConflict", "the kind is already in use"),
+    ("Established", "NotAccepted", "not all names are accepted"),
+)
 SCHEMA = "spec.versions[{}].schema.openAPIV3Schema"
 
 
@@ -62,33 +70,60 @@ def errors(definition: Body) -> list[FieldError]:
     if definition["metadata"]["name"] != wanted:
         why = 'must be spec.names.plural+"."+spec.group'
         found.append(statuses.invalid_value("metadata.name", definition["metadata"]["name"], why))
+    if spec.get("scope") not in {"Cluster", "Namespaced"}:
+        found.append(statuses.unsupported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced")))
     if sum(bool(version.get("storage")) for version in spec.get("versions", ())) != 1:
         found.append(
             statuses.invalid_value("spec.versions", "", "must have exactly one version marked as storage version")
         )
     for index, version in enumerate(spec.get("versions", ())):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            found.append(statuses.required(SCHEMA.format(index), "schemas are required"))
-            continue
-        try:
-            read(schema)
-        except msgspec.ValidationError as error:
-            found.append(statuses.invalid_value(SCHEMA.format(index), "", str(error)))
+        found += _version_errors(version, SCHEMA.format(index))
     return found
 
 
-def status(definition: Body, now: str) -> Body:
-    """The status of a definition whose kinds are served."""
+def _version_errors(version: Body, where: str) -> list[FieldError]:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    scale = (version.get("subresources") or {}).get("scale") or {}
+    found = []
+    if schema is None:
+        return [statuses.required(where, "schemas are required")]
+    if not schema.get("type"):
+        found.append(statuses.required("spec.validation.openAPIV3Schema.type", "must not be empty at the root"))
+    if scale and not scale.get("specReplicasPath", "").startswith(".spec."):
+        path = scale.get("specReplicasPath", "")
+        found.append(
+            statuses.invalid_value(
+                "spec.subresources.scale.specReplicasPath", path, "should be a json path under .spec"
+            )
+        )
+    try:
+        read(schema)
+    except msgspec.ValidationError as error:
+        found.append(statuses.invalid_value(where, "", str(error)))
+    return found
+
+
+def status(definition: Body, now: str, *, accepted: bool) -> Body:
+    """The verdict on a definition: served, or in the way of another."""
     spec = definition["spec"]
-    names = {"singular": spec["names"]["kind"].lower(), "listKind": f"{spec['names']['kind']}List", **spec["names"]}
-    rows: list[tuple[str, str, str]] = [
-        ("NamesAccepted", "NoConflicts", "no conflicts found"),
-        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ]
+    rows = ACCEPTED if accepted else REJECTED
     conditions: list[Any] = [
-        {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message}
+        {"type": kind, "status": str(accepted), "lastTransitionTime": now, "reason": reason, "message": message}
         for kind, reason, message in rows
     ]
-    stored = [version["name"] for version in spec["versions"] if version.get("storage")]
-    return {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}
+    names = spec["names"] if accepted else {"plural": "", "kind": ""}
+    return {"conditions": conditions, "acceptedNames": names, "storedVersions": _stored(spec)}
+
+
+def prepare(definition: Body) -> None:
+    """What a definition gets when it is created, in place: names that follow from others, a first status."""
+    spec = definition["spec"]
+    names = spec["names"]
+    spec["names"] = {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List", **names}
+    definition["metadata"].setdefault("finalizers", []).append(CLEANUP)
+    blank = {"plural": "", "kind": ""}
+    definition["status"] = {"conditions": None, "acceptedNames": blank, "storedVersions": _stored(spec)}
+
+
+def _stored(spec: Body) -> list[str]:
+    return [version["name"] for version in spec["versions"] if version.get("storage")]

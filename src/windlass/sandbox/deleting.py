@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 BY_POLICY = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
@@ -74,13 +75,15 @@ class Deleting:
         return body
 
     def _require(self, ask: Ask, found: Stored) -> None:
-        for field, wanted, actual in (
-            ("UID", ask.options.uid, found.uid),
-            ("ResourceVersion", ask.options.resource_version, str(found.version)),
+        for field, wanted, actual, guess in (
+            ("UID", ask.options.uid, found.uid, "deleted and then recreated"),
+            ("ResourceVersion", ask.options.resource_version, str(found.version), "modified"),
         ):
             if wanted and wanted != actual:
-                why = f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {actual}"
-                raise statuses.conflict(ask.kind, found.name, why)
+                why = f"the {field} in the precondition ({wanted}) does not match the {field} in record ({actual})"
+                raise statuses.conflict(ask.kind, found.name, f"{why}. The object might have been {guess}")
+        if ask.kind.id == "namespaces" and found.name in IMMORTAL:
+            raise statuses.forbidden(ask.kind, found.name, "this namespace may not be deleted")
 
 
 def _grace(ask: Ask, body: Body) -> int:

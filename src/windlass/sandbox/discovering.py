@@ -39,7 +39,7 @@ def told(catalogue: Catalogue, path: str, accept: str) -> tuple[Body | str, str]
         return _openapi(catalogue, parts[1:]), "application/json"
     answer = _plain(catalogue, parts)
     if answer is None:
-        raise statuses.unknown_path()
+        raise statuses.nowhere()
     return answer, "application/json"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.sandbox.statuses import shown
+from windlass.sandbox.statuses import broken, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,20 +83,24 @@ def _shown_step(step: str) -> str:
     return f"[={shown(value)}]" if mark == "v" else f"[{value}]"
 
 
-def claimed(value: Any, node: Node) -> FieldSet:
+def claimed(value: Any, node: Node, path: str = "") -> FieldSet:
     """What a manager that applies this value comes to own."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
         for name, child in value.items():
-            found = claimed(child, node.at(name))
+            found = claimed(child, node.at(name), f"{path}.{name}")
             if not node.sketched and name not in node.properties:
                 found = {".": {}, **found}
             if found:
                 fields[f"f:{name}"] = found
         return fields
     if is_granular_list(value, node):
-        for step, child in keyed(value, node).items():
-            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **claimed(child, node.item)}
+        for child in value:
+            step = _step(child, node)
+            if step in fields:
+                raise broken(f"{path}: duplicate entries for key {_shown_step(step)}")
+            below = path + _shown_step(step)
+            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **claimed(child, node.item, below)}
         return fields
     return MEMBER
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.sandbox.asks import ADMIN, AUTHENTICATED, User
+from windlass.sandbox.asks import ADMIN, AUTHENTICATED, MASTERS, User
 from windlass.sandbox.statuses import Refusal
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Store, Stored
 
 AUDIENCE = "https://kubernetes.default.svc.cluster.local"
-LONGEST = 1 << 32  # seconds a token may live
-SHORTEST = 600
 
 
 class Identities:
@@ -95,6 +93,12 @@ class Identities:
 def account_user(namespace: str, name: str, uid: str = "") -> User:
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
+
+
+def controller(name: str) -> User:
+    """A part of the cluster itself: it may do everything."""
+    account = account_user("kube-system", name)
+    return User(account.name, (*account.groups, MASTERS))
 
 
 def impersonated(user: User, headers: Mapping[str, str]) -> User:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,14 @@ def _prefix(kind: str, api_version: str) -> bytes:
     return head[:-1] + b","
 
 
+def _priority(version: str) -> tuple[int, int, int]:
+    """v2 before v1 before v1beta2 before v1beta1 before v1alpha1."""
+    found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
+    if not found:
+        return (0, 0, 0)
+    return ({None: 3, "beta": 2, "alpha": 1}[found[2]], int(found[1]), int(found[3] or 0))
+
+
 class Catalogue:
     """What is served now, in order of appearance; the first version of a kind is the preferred one."""
 
@@ -95,6 +104,9 @@ class Catalogue:
     def at(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))
 
+    def is_built_in(self, group: str) -> bool:
+        return any(kind.group == group and not kind.custom for kind in self._kinds.values())
+
     def find(self, kind_id: str) -> Kind | None:
         """By `deployments.apps`."""
         return next((kind for kind in self._kinds.values() if kind.id == kind_id), None)
@@ -109,7 +121,7 @@ class Catalogue:
             versions = found.setdefault(group, [])
             if version not in versions:
                 versions.append(version)
-        return found
+        return {group: sorted(versions, key=_priority, reverse=True) for group, versions in found.items()}
 
     def within(self, group: str, version: str) -> list[Kind]:
         return [kind for kind in self._kinds.values() if (kind.group, kind.version) == (group, version)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox import field_sets
-from windlass.sandbox.statuses import Refusal, bad_request
+from windlass.sandbox.statuses import Refusal, bad_request, shown
 
 if TYPE_CHECKING:
     from windlass.sandbox.field_sets import FieldSet
@@ -44,7 +45,7 @@ class Writer:
 
     @property
     def shown(self) -> str:
-        name = f'"{self.manager}"' + (f' with subresource "{self.subresource}"' if self.subresource else "")
+        name = shown(self.manager) + (f' with subresource "{self.subresource}"' if self.subresource else "")
         return f"{name} using {self.api_version}" if self.operation == "Update" else name
 
 
@@ -166,22 +167,22 @@ def _merged(base: Any, config: Any, node: Node) -> Any:
 
 
 def _merged_list(base: list[Any], config: list[Any], node: Node) -> list[Any]:
-    """In the applied order, what was there alone keeping its place before the next that is shared."""
+    """In the applied order; what only was there comes before the next that is shared, or first."""
     before, after = field_sets.keyed(base, node), field_sets.keyed(config, node)
-    waiting = list(before)
+    left, right = deque(before), deque(after)
+    shared = deque(step for step in after if step in before)
     merged = []
-    for step, item in after.items():
-        if step not in before:
-            merged.append(item)
-            continue
-        while waiting:
-            first = waiting.pop(0)
-            if first == step:
-                break
-            if first not in after:
-                merged.append(before[first])
-        merged.append(_merged(before[step], item, node.item))
-    return merged + [before[step] for step in waiting if step not in after]
+    while left or right:
+        if left and left[0] not in after:
+            merged.append(before[left.popleft()])
+        elif left and (not shared or left[0] != shared[0]):
+            left.popleft()  # taken already, or its turn comes with the applied order
+        else:
+            step = right.popleft()
+            merged.append(_merged(before[step], after[step], node.item) if step in before else after[step])
+            if shared and shared[0] == step:
+                shared.popleft()
+    return merged
 
 
 def _drop(value: Any, node: Node, last: FieldSet, owned: FieldSet) -> None:

@@ -64,10 +64,9 @@ def filter_of(ask: Ask) -> Filter:
     allowed = ("metadata.name", "metadata.namespace", *SELECTABLE.get(ask.kind.id, ()))
     for requirement in fields:
         if requirement.key not in allowed:
-            place = f"{ask.kind.api_version}, Resource={ask.kind.plural}"
-            head = f'Unable to find "{place}" that match label selector "{options.labels}", '
-            why = f'field selector "{options.fields}": field label not supported: {requirement.key}'
-            raise statuses.bad_request(head + why)
+            known = ask.kind.custom or ask.kind.id in SELECTABLE
+            only = f'"{requirement.key}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+            raise statuses.bad_request(f"field label not supported: {requirement.key}" if known else only)
     return Filter(selectors.parse_labels(options.labels), fields)
 
 
@@ -110,6 +109,8 @@ class Reading:
         """The version to look at, and the place after which to go on."""
         options, current = ask.options, self._store.version
         if options.token:
+            if options.resource_version not in {"", "0"}:
+                raise statuses.bad_request("specifying resource version is not allowed when using continue")
             return self._continued(options.token)
         require_version(options.resource_version, current)
         if options.version_match == "Exact":
@@ -123,7 +124,8 @@ class Reading:
         try:
             token = msgspec.json.decode(base64.urlsafe_b64decode(text + "=="), type=_Token)
         except (binascii.Error, msgspec.MsgspecError, UnicodeDecodeError):
-            raise statuses.bad_request("continue key is not valid: illegal base64 data or unknown form") from None
+            why = "illegal base64 data or unknown form"
+            raise statuses.bad_request(f"invalid continue token: continue key is not valid: {why}") from None
         if token.rv == -1:
             return self._store.version, token.start
         if token.rv < self._store.floor:
@@ -135,11 +137,7 @@ class Reading:
 
 def require_version(text: str, current: int) -> None:
     """A version from the future is answered as by a server that waited for it in vain."""
-    if not text:
-        return
-    if not text.isdecimal():
-        raise statuses.invalid_option("resourceVersion", text)
-    if int(text) > current:
+    if text and int(text) > current:
         message = f"Too large resource version: {text}, current: {current}"
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         details = {"causes": [cause], "retryAfterSeconds": 1}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from windlass.sandbox import discovering, patches, statuses
-from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox import discovering, options, patches, statuses
+from windlass.sandbox.asks import READS, Ask
 from windlass.sandbox.authorizing import Attributes
 from windlass.sandbox.identities import impersonated
 from windlass.sandbox.statuses import Refusal
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 JSON = (("Content-Type", "application/json"),)
 PATCHES = frozenset({patches.MERGE, patches.JSON_PATCH, patches.STRATEGIC, patches.APPLY})
 _DECODE = msgspec.json.Decoder().decode
-_TRUE = frozenset({"1", "true", "True"})
+LARGEST_BODY = 3 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ async def handle(
 
 
 def refused(refusal: Refusal) -> Answer:
+    if refusal.text:
+        return Answer(refusal.code, (("Content-Type", "text/plain; charset=utf-8"),), refusal.text.encode())
     seconds = (refusal.details or {}).get("retryAfterSeconds")
     wait = (("Retry-After", str(seconds)),) if seconds else ()
     return Answer(refusal.code, (*JSON, *wait), msgspec.json.encode(refusal.body))
@@ -113,18 +116,25 @@ def _place(server: Server, path: str) -> Place | None:
     plural, name, subresource, *more = [*rest, "", ""]
     kind = server.catalogue.at(group, version, plural)
     if kind is None or any(more) or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
-        raise statuses.unknown_path()
+        raise statuses.unknown_path() if server.catalogue.is_built_in(group) else statuses.nowhere()
     return Place(kind, namespace, name, subresource)
 
 
 def _ask(call: _Call, place: Place) -> Ask:
     verb = _verb(call, place)
     content = call.headers.get("Content-Type", "").partition(";")[0].strip()
-    if verb == "patch" and content not in PATCHES:
-        raise statuses.unsupported_media(content)
-    if verb == "create" and place.kind.namespaced and not place.namespace:
-        raise statuses.method_not_allowed()
-    body = _decoded(call.body, content)
+    _require_media(call, verb, content)
+    body = _decoded(call.body, content, verb, place.kind)
+    patch = content if verb == "patch" else ""
+    asked = (
+        options.of_delete(call.query, body) if verb.startswith("delete")
+        else options.of_read(call.query, watches=verb == "watch") if verb in READS
+        else options.of_write(call.query, verb, patch)
+    )  # fmt: skip
+    if asked.validation == "Strict" and (twice := _duplicates(call.body)):
+        kind = place.kind
+        head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
+        raise statuses.bad_request(head + ", ".join(f'duplicate field "{path}"' for path in twice))
     return Ask(
         verb=verb,
         kind=place.kind,
@@ -132,19 +142,34 @@ def _ask(call: _Call, place: Place) -> Ask:
         name=place.name,
         subresource=place.subresource,
         body=body,
-        patch=content if verb == "patch" else "",
+        patch=patch,
         user=call.user,
         agent=call.headers.get("User-Agent", ""),
-        options=_delete_options(call.query, body) if verb.startswith("delete") else _options(call.query),
+        options=asked,
         extra=call.query,
     )
 
 
+def _require_media(call: _Call, verb: str, content: str) -> None:
+    accepted = call.headers.get("Accept", "") or "*/*"
+    if not any(word in accepted for word in ("json", "*/*", "application/*")):
+        known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {known}", {})
+    if verb == "patch" and content not in PATCHES:
+        raise statuses.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.STRATEGIC, patches.APPLY)
+    if verb in {"create", "update"} and content and not content.endswith(("json", "yaml", "*/*")):
+        raise statuses.unsupported_media("application/json", "application/yaml")
+    if len(call.body) > LARGEST_BODY:
+        raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LARGEST_BODY}", {})
+
+
 def _verb(call: _Call, place: Place) -> str:
     if call.method == "GET":
-        if call.query.get("watch") in _TRUE and not place.subresource:
+        if call.query.get("watch") in {"1", "true", "True"} and not place.name:
             return "watch"
         return "get" if place.name else "list"
+    if call.method == "PUT" and not place.name and place.kind.custom:
+        raise statuses.bad_request("name must be provided")
     verbs = {
         "POST": "create",
         "PUT": "update",
@@ -152,57 +177,14 @@ def _verb(call: _Call, place: Place) -> str:
         "DELETE": "delete" if place.name else "deletecollection",
     }
     verb = verbs.get(call.method, "")
-    on_collection = {"create": not place.name or bool(place.subresource), "deletecollection": True}
-    if not verb or not on_collection.get(verb, bool(place.name)):
+    at_home = bool(place.namespace) or not place.kind.namespaced
+    fits = {"create": at_home and (not place.name or bool(place.subresource)), "deletecollection": at_home}
+    if not verb or not fits.get(verb, bool(place.name)):
         raise statuses.method_not_allowed()
     return verb
 
 
-def _options(query: Mapping[str, str]) -> Options:
-    return Options(
-        dry_run=_dry_run(query.get("dryRun")),
-        manager=query.get("fieldManager", ""),
-        force=query.get("force") in _TRUE,
-        validation=query.get("fieldValidation") or "Warn",
-        labels=query.get("labelSelector", ""),
-        fields=query.get("fieldSelector", ""),
-        limit=int(query.get("limit") or 0),
-        token=query.get("continue", ""),
-        resource_version=query.get("resourceVersion", ""),
-        version_match=query.get("resourceVersionMatch", ""),
-        bookmarks=query.get("allowWatchBookmarks") in _TRUE,
-        initial_events=query.get("sendInitialEvents") in _TRUE,
-        seconds=float(query["timeoutSeconds"]) if query.get("timeoutSeconds") else None,
-    )
-
-
-def _delete_options(query: Mapping[str, str], body: Any) -> Options:
-    given = body if isinstance(body, dict) else {}
-    conditions = given.get("preconditions") or {}
-    grace = given.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
-    orphan = given.get("orphanDependents")
-    legacy = "" if orphan is None else "Orphan" if orphan else "Background"
-    return Options(
-        dry_run=_dry_run(*given.get("dryRun", ()), query.get("dryRun")),
-        labels=query.get("labelSelector", ""),
-        fields=query.get("fieldSelector", ""),
-        propagation=given.get("propagationPolicy") or query.get("propagationPolicy") or legacy,
-        grace=None if grace is None else int(grace),
-        uid=conditions.get("uid") or "",
-        resource_version=conditions.get("resourceVersion") or "",
-    )
-
-
-def _dry_run(*values: str | None) -> bool:
-    for value in filter(None, values):
-        if value != "All":
-            message = f'Invalid value: ["{value}"]: Unsupported value: "{value}": supported values: "All"'
-            raise Refusal(422, "Invalid", f'CreateOptions.meta.k8s.io "" is invalid: dryRun: {message}', {})
-        return True
-    return False
-
-
-def _decoded(body: bytes, content: str) -> Any:
+def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
     if not body:
         return None
     try:
@@ -210,7 +192,33 @@ def _decoded(body: bytes, content: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if content == patches.APPLY or content.endswith("yaml"):
             return _yaml(body)
-        raise statuses.bad_request(f"the object provided is unrecognized (must be of type JSON): {error}") from None
+        head = f"the object provided is unrecognized (must be of type {kind.kind})"
+        raise statuses.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
+
+
+def _duplicates(body: bytes) -> list[str]:
+    """Fields that stand twice in one object, which the parser would silently overlook."""
+    found: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for name, value in items:
+            if name in seen:
+                found.append(name)
+            seen[name] = value
+        return seen
+
+    def paths(value: Any, above: str) -> list[str]:
+        if isinstance(value, dict):
+            below = [path for name, child in value.items() for path in paths(child, f"{above}.{name}".lstrip("."))]
+            return [f"{above}.{name}".lstrip(".") for name in value if name in found] + below
+        return []
+
+    try:
+        whole = json.loads(body or b"{}", object_pairs_hook=pairs)
+    except ValueError:
+        return []
+    return paths(whole, "") if found else []
 
 
 def _yaml(body: bytes) -> Any:

@@ -95,9 +95,9 @@ def fill(value: Any, node: Node) -> None:
             fill(item, node.item)
     elif isinstance(value, dict):
         for name, child in node.properties.items():
-            if child.default is not msgspec.UNSET and (
-                name not in value or (value[name] is None and not child.nullable)
-            ):
+            if name in value and value[name] is None and not child.nullable:
+                del value[name]
+            if child.default is not msgspec.UNSET and name not in value:
                 value[name] = copy.deepcopy(child.default)
             if name in value:
                 fill(value[name], child)
@@ -114,7 +114,8 @@ def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
     """A schema that is open but for what its lines say: how lists are keyed, what is whole, what is filled in.
 
     `spec.containers[name] @container` is a list keyed by name whose items are the part named container,
-    `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas=1` a default.
+    `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas:integer=1` a type and a default,
+    `data:texts` a mapping to text.
     """
     root = Node(preserves=True, sketched=True)
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -131,10 +132,14 @@ def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
 
 
 def _grow(node: Node, step: str) -> Node:
-    name = step.rstrip("]}").partition("[")[0].partition("{")[0]
+    step, _, kind = step.partition(":")
+    name = step.partition("[")[0].partition("{")[0]
     child = node.properties.setdefault(name, Node(preserves=True, sketched=True))
     if step.endswith("{}"):
         child.map_type = "atomic"
+    if kind:
+        child.type = "object" if kind == "texts" else kind
+        child.additional_properties = Node(type="string") if kind == "texts" else None
     if not step.endswith("]"):
         return child
     keys = tuple(filter(None, step[len(name) + 1 : -1].split(",")))

@@ -55,7 +55,7 @@ def parse_fields(text: str) -> Requirements:
     for part in text.split(",") if text.strip() else ():
         found = _FIELD.fullmatch(part)
         if not found:
-            raise bad_request(f"invalid field selector {text!r}; can't understand {part!r}".replace("'", '"'))
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         requirements.append(Requirement(found[1], "notin" if found[2] == "!=" else "in", (found[3],)))
     return tuple(requirements)
 

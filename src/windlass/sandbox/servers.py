@@ -115,7 +115,7 @@ class Server:
             "token": self.subresources.token,
         }
         if ask.subresource not in ask.kind.subresources:
-            raise statuses.unknown_path()
+            raise statuses.not_found(ask.kind, ask.name) if ask.kind.custom else statuses.unknown_path()
         if ask.subresource in door:
             outcome: Outcome = door[ask.subresource](ask)
             return outcome
@@ -129,11 +129,7 @@ class Server:
         return Outcome(outcome.code, scale_of(ask.kind, body if isinstance(body, dict) else body.load()))
 
     def _watch(self, ask: Ask, lag: float) -> Watch:
-        options = ask.options
-        if options.initial_events and options.version_match != "NotOlderThan":
-            why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            raise statuses.forbidden_option("resourceVersionMatch", why)
-        require_version(options.resource_version, self.store.version)
+        require_version(ask.options.resource_version, self.store.version)
         return Watch(ask, self.store, self.sources, lag)
 
     async def lines(self, watch: Watch) -> AsyncGenerator[bytes, None]:
@@ -162,7 +158,7 @@ class Server:
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
         if before is None:
-            after["metadata"].setdefault("finalizers", []).append(definitions.CLEANUP)
+            definitions.prepare(after)
 
 
 def _name_of(outcome: Outcome) -> str:

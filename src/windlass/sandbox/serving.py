@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.sandboxes import Sandbox
 
 HOST = "127.0.0.1"
-LARGEST_BODY = 16 << 20  # bytes; a CustomResourceDefinition can have several MB
 
 
 @asynccontextmanager
@@ -27,7 +26,7 @@ async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = N
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         try:
-            body = await request.read()
+            body = await request.content.read()
             answer = await sandbox.handle(request.method, request.raw_path, request.headers, body)
             if answer.stream is None:
                 return web.Response(status=answer.code, body=answer.body, headers=answer.headers)
@@ -37,7 +36,7 @@ async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = N
                 request.transport.abort()
             raise asyncio.CancelledError from None
 
-    server = web.Server(answer, handler_cancellation=True, client_max_size=LARGEST_BODY)
+    server = web.Server(answer, handler_cancellation=True)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port, ssl_context=tls)

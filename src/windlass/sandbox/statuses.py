@@ -34,11 +34,13 @@ class Refusal(Exception):
         self.reason = reason
         self.details = details
         self.list_meta: Body = {}
+        self.text = ""
+        """Sent instead of a Status, where the server itself does not know the path."""
 
     @property
     def body(self) -> Body:
         head = {"kind": "Status", "apiVersion": "v1", "metadata": self.list_meta, "status": "Failure"}
-        body = {**head, "message": str(self), "reason": self.reason}
+        body = {**head, "message": str(self), **({"reason": self.reason} if self.reason else {})}
         return {**body, **({"details": self.details} if self.details is not None else {}), "code": self.code}
 
 
@@ -67,12 +69,29 @@ def forbidden_field(field: str, message: str) -> FieldError:
     return FieldError("FieldValueForbidden", field, f"Forbidden: {message}")
 
 
+def unsupported(field: str, value: Any, known: Sequence[str]) -> FieldError:
+    supported = ", ".join(f'"{choice}"' for choice in known)
+    return FieldError(
+        "FieldValueNotSupported", field, f"Unsupported value: {shown(value)}: supported values: {supported}"
+    )
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {shown(value)}")
+
+
+def too_long(field: str, most: int) -> FieldError:
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
+
+
 def shown(value: Any) -> str:
     """A value as Go prints it in messages."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, dict):
+        return "{" + ",".join(f'"{name}":{shown(child)}' for name, child in sorted(value.items())) + "}"
     return str(value)
 
 
@@ -88,8 +107,16 @@ def unknown_path() -> Refusal:
     return Refusal(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(kind: Kind, name: str) -> Refusal:
-    return Refusal(409, "AlreadyExists", f'{kind.id} "{name}" already exists', of(kind, name))
+def nowhere() -> Refusal:
+    """A path in a group that no part of the server serves."""
+    refusal = unknown_path()
+    refusal.text = "404 page not found\n"
+    return refusal
+
+
+def already_exists(kind: Kind, name: str, *, deleting: bool = False) -> Refusal:
+    head = "object is being deleted: " if deleting else ""
+    return Refusal(409, "AlreadyExists", f'{head}{kind.id} "{name}" already exists', of(kind, name))
 
 
 def conflict(kind: Kind, name: str, why: str = MODIFIED) -> Refusal:
@@ -118,27 +145,25 @@ def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> Refusal:
     return Refusal(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
 
 
-def unsupported_media(given: str) -> Refusal:
-    known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-    message = f"the body of the request was in an unknown format - accepted media types include: {known}"
-    return Refusal(415, "UnsupportedMediaType", message, {} if given else None)
+def unsupported_media(*known: str) -> Refusal:
+    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(known)}"
+    return Refusal(415, "UnsupportedMediaType", message, {})
 
 
-def invalid_option(name: str, value: str, message: str = "must be a non-negative integer") -> Refusal:
-    error = invalid_value(name, value, message)
-    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [error.cause]}
-    text = f'ListOptions.meta.k8s.io "" is invalid: {name}: {error.message}'
-    return Refusal(422, "Invalid", text, details)
-
-
-def forbidden_option(name: str, why: str) -> Refusal:
-    error = forbidden_field(name, why)
-    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": [error.cause]}
-    return Refusal(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: {name}: {error.message}', details)
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> Refusal:
+    texts = [f"{error.field}: {error.message}" for error in errors]
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [error.cause for error in errors]}
+    return Refusal(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
 
 
 def method_not_allowed() -> Refusal:
     return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def broken(message: str) -> Refusal:
+    """What the real server stumbles over: an answer without a reason."""
+    return Refusal(500, "", message)
 
 
 def expired(message: str) -> Refusal:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 """Namespace and name."""
+FIRST = 1000  # the version of an empty store: small numbers are versions of a forgotten past, as in a real cluster
 HISTORY = 10_000  # changes kept for watches and pages; older versions have expired
 _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE = msgspec.json.Encoder().encode
@@ -66,9 +67,10 @@ def stored(kind_id: str, body: Body, version: int) -> Stored:
 class Store:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self.version = 1
-        self.floor = 1
+        self.version = FIRST
+        self.floor = FIRST
         """The oldest version that can still be looked at."""
+        self._begun: dict[str, int] = {}
         self._objects: dict[str, dict[Key, Stored]] = {}
         self._sorted: dict[str, list[Key]] = {}
         self._history: deque[Change] = deque()
@@ -165,6 +167,13 @@ class Store:
         while self._history:
             self._forget_first()
         self.floor = self.version
+
+    def begin(self, kind_id: str) -> None:
+        """The history of a kind begins now; what came before is older than anything known of it."""
+        self._begun.setdefault(kind_id, self.version)
+
+    def floor_of(self, kind_id: str) -> int:
+        return max(self.floor, self._begun.get(kind_id, 0))
 
     def since(self, kind_id: str, version: int) -> Sequence[Change]:
         """Changes after a version that is not below the floor."""

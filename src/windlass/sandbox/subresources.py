@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Store
 
+SHORTEST = 600  # seconds a token must live
 BUDGETS = "poddisruptionbudgets.policy"
 
 
@@ -100,6 +101,8 @@ class Subresources:
 
     def evict(self, ask: Ask) -> Outcome:
         """Deletes a pod unless a budget says that too few would be left."""
+        if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
+            raise statuses.bad_request("name in URL does not match name in Eviction object")
         pod = self._require(ask)
         for stored in self._store.list(BUDGETS, ask.namespace):
             budget = stored.load()
@@ -134,6 +137,10 @@ class Subresources:
         if account is None:
             raise statuses.not_found(ask.kind, ask.name)
         spec = {"expirationSeconds": 3600, **((ask.body or {}).get("spec") or {})}
+        if spec["expirationSeconds"] < SHORTEST:
+            why = "may not specify a duration less than 10 minutes"
+            error = statuses.invalid_value("spec.expirationSeconds", spec["expirationSeconds"], why)
+            raise statuses.invalid(replace(ask.kind, kind="TokenRequest", group="authentication.k8s.io"), "", [error])
         meta = {"name": ask.name, "namespace": ask.namespace}
         status = self._identities.service_account_token(account, spec)
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}

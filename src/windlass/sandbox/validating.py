@@ -6,7 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.statuses import FieldError, invalid_value, required
+from windlass.sandbox.schemas import OPEN, SKETCHED
+from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,13 @@ def errors(value: Any, node: Node, path: str = "") -> list[FieldError]:
     return list(_errors(value, node, path))
 
 
+def mistyped(value: Any, node: Node) -> str:
+    """The first field that has a value of another type than its own."""
+    return next((e.field for e in _errors(value, node, "") if e.reason == "FieldValueTypeInvalid"), "")
+
+
 def _errors(value: Any, node: Node, path: str) -> Iterator[FieldError]:
-    if value is None and node.nullable:
+    if node is OPEN or node is SKETCHED or (value is None and node.nullable):
         return
     wrong = _wrong_type(value, node)
     if wrong:
@@ -37,9 +43,7 @@ def _errors(value: Any, node: Node, path: str) -> Iterator[FieldError]:
         yield invalid_value(path or "<nil>", found, message, reason="FieldValueTypeInvalid")
         return
     if node.enum is not None and value not in node.enum:
-        supported = ", ".join(f'"{choice}"' for choice in node.enum)
-        shown = f'"{value}"' if isinstance(value, str) else value
-        yield FieldError("FieldValueNotSupported", path, f"Unsupported value: {shown}: supported values: {supported}")
+        yield unsupported(path, value, node.enum)
     if isinstance(value, dict):
         yield from _of_object(value, node, path)
     elif isinstance(value, list):
@@ -101,22 +105,15 @@ def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]
     for index, item in enumerate(value if node.list_type != "atomic" else ()):
         key = {name: item.get(name) for name in node.list_keys} if node.list_type == "map" else item
         if key in seen:
-            shown = f'"{key}"' if isinstance(key, str) else _go_map(key)
-            yield FieldError("FieldValueDuplicate", f"{path}[{index}]", f"Duplicate value: {shown}")
+            yield duplicate(f"{path}[{index}]", key)
         seen.append(key)
-
-
-def _go_map(key: Any) -> str:
-    if not isinstance(key, dict):
-        return str(key)
-    return "{" + ",".join(f'"{n}":"{v}"' if isinstance(v, str) else f'"{n}":{v}' for n, v in sorted(key.items())) + "}"
 
 
 def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
     if len(value) < node.min_length:
         yield invalid_value(path, value, f"{_in_body(path)} should be at least {node.min_length} chars long")
     if node.max_length is not None and len(value) > node.max_length:
-        yield FieldError("FieldValueTooLong", path, f"Too long: may not be more than {node.max_length} bytes")
+        yield too_long(path, node.max_length)
     if node.pattern and not _pattern(node.pattern).search(value):
         yield invalid_value(path, value, f"{_in_body(path)} should match '{node.pattern}'")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Change, Store
 
 BOOKMARK_EVERY = 60.0  # seconds
+LAST_BOOKMARK = 2.0  # seconds before the end
 DEFAULT_SECONDS = 1800.0  # a server ends watches by itself after half an hour to an hour
 
 
@@ -75,10 +76,10 @@ class Watch:
             if options.initial_events and options.bookmarks:
                 lines.append(self._bookmark({"k8s.io/initial-events-end": "true"}))
             return b"".join(lines)
-        if int(version) < self._store.floor:
-            self._trouble = "expired-already"
-            found, floor = int(version), self._store.floor
-            return self._error(statuses.expired(f"too old resource version: {found} ({floor})"))
+        floor = self._store.floor_of(kind.id)
+        if int(version) < floor:
+            self._trouble = "expired already"
+            return self._error(statuses.expired(f"too old resource version: {version} ({floor})"))
         missed = self._store.since(kind.id, int(version))
         self._pending.extend(c for c in missed if self.ask.namespace in {"", c.new.namespace})
         return b""
@@ -87,7 +88,7 @@ class Watch:
         seconds = DEFAULT_SECONDS if self.ask.options.seconds is None else self.ask.options.seconds
         now = self._sources.now
         ends = now() + timedelta(seconds=seconds)
-        marks = now() + timedelta(seconds=BOOKMARK_EVERY)
+        marks = min(now() + timedelta(seconds=BOOKMARK_EVERY), ends - timedelta(seconds=LAST_BOOKMARK))
         while not self._trouble:
             self._wakened.clear()
             if chunk := b"".join(self._ripe()):
@@ -96,7 +97,8 @@ class Watch:
             if now() >= ends:
                 return
             if now() >= marks:
-                marks = now() + timedelta(seconds=BOOKMARK_EVERY)
+                last = ends - timedelta(seconds=LAST_BOOKMARK)
+                marks = ends if now() >= last else min(now() + timedelta(seconds=BOOKMARK_EVERY), last)
                 if self.ask.options.bookmarks and not self._pending:
                     yield self._bookmark({})
                 continue

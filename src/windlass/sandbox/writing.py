@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import admitting, managing, patches, rules, schemas, statuses, validating
+from windlass.sandbox import admitting, managing, naming, patches, rules, schemas, statuses, validating
 from windlass.sandbox.asks import Outcome
 from windlass.sandbox.managing import Writer
 from windlass.sandbox.subresources import scale_of, scaled
@@ -33,7 +32,7 @@ class Writing:
         body = rules.decoded(ask, ask.body)
         rules.require_address(ask, body["metadata"])
         if body["metadata"].get("resourceVersion"):
-            raise statuses.bad_request("resourceVersion should not be set on objects to be created")
+            raise statuses.broken("resourceVersion should not be set on objects to be created")
         body["metadata"].pop("managedFields", None)
         body, warnings = self._shaped(ask, body)
         body = self._born(ask, body)
@@ -60,25 +59,23 @@ class Writing:
         if ask.subresource == "scale":
             shown = scale_of(ask.kind, old.load())
             return self._change(ask, old, lambda before: scaled(ask.kind, before, self.patched(ask, shown)))
-        return self._change(ask, old, lambda before: rules.decoded(ask, self.patched(ask, before)))
+        head = {"kind": ask.kind.kind, "apiVersion": ask.kind.api_version}
+        return self._change(ask, old, lambda before: rules.decoded(ask, self.patched(ask, {**head, **before})))
 
     def patched(self, ask: Ask, before: Body) -> Any:
         """An object as a patch leaves it."""
         if ask.patch == patches.JSON_PATCH:
             return patches.json_patch(before, ask.body)
         if not isinstance(ask.body, dict):
-            raise statuses.bad_request("error decoding patch: json: cannot unmarshal array into Go value")
+            raise statuses.bad_request("error decoding patch: no JSON object")
         if ask.patch == patches.STRATEGIC:
             if ask.kind.custom:
-                raise statuses.unsupported_media(ask.patch)
+                raise statuses.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.APPLY)
             return patches.strategic(before, ask.body, ask.kind.schema)
         return patches.merge(before, ask.body)
 
     def _apply(self, ask: Ask) -> Outcome:
-        if not ask.options.manager:
-            error = statuses.required("fieldManager", "is required for apply patch")
-            kind = replace(ask.kind, kind="PatchOptions", group="meta.k8s.io")
-            raise statuses.invalid(kind, "", [error])
+        rules.require_applicable(ask)
         config = rules.decoded(ask, ask.body)
         rules.require_address(ask, config["metadata"])
         config = {name: value for name, value in config.items() if name not in {"kind", "apiVersion"}}
@@ -87,16 +84,20 @@ class Writing:
             config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
         elif "status" in ask.kind.subresources:
             config.pop("status", None)
+        if unknown := schemas.prune(config, ask.kind.schema, is_object=True):
+            what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
+            why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
+            raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
         writer = self._writer(ask, "Apply")
         old = self._found(ask)
         if old is not None:
             return self._change(ask, old, lambda before: self._merged(ask, before, config, writer))
         if ask.subresource:
             raise statuses.not_found(ask.kind, ask.name)
-        if config["metadata"].get("uid") or config["metadata"].get("resourceVersion"):
-            raise statuses.conflict(
-                ask.kind, ask.name, "uid mismatch: the provided object specified uid, and no existing object was found"
-            )
+        config["metadata"].pop("resourceVersion", None)
+        if uid := config["metadata"].get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise statuses.conflict(ask.kind, ask.name, why)
         body = managing.applied(None, config, ask.kind.schema, writer, force=True)
         body, warnings = self._shaped(ask, body)
         return Outcome(201, self._commit(ask, None, self._born(ask, body)), warnings)
@@ -112,7 +113,7 @@ class Writing:
         after, warnings = self._shaped(ask, after)
         after = rules.carried_over(ask, before, after)
         if not kind.custom:
-            admitting.filled_in(kind.id, after, is_new=False)
+            admitting.fill_in(kind.id, after, is_new=False)
         generation = rules.next_generation(kind, before, after)
         if generation is not None:
             after["metadata"]["generation"] = generation
@@ -130,8 +131,8 @@ class Writing:
         kind = ask.kind
         if not kind.custom:
             body = rules.without_nulls(body)
-            schemas.fill(body, kind.schema)
-            return body, ()
+            if wrong := validating.mistyped(body, kind.schema):
+                raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
         unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, is_object=True)]
         if unknown and ask.options.validation == "Strict":
             head = (
@@ -157,11 +158,11 @@ class Writing:
         body = {**body, "metadata": statuses.present(meta)}
         if "status" in kind.subresources:
             body.pop("status", None)
-        errors = rules.metadata_errors(kind, meta)
+        errors = naming.metadata_errors(kind, meta)
         if errors:
             raise statuses.invalid(kind, meta.get("name", ""), errors)
         if not kind.custom:
-            admitting.filled_in(kind.id, body, is_new=True)
+            admitting.fill_in(kind.id, body, is_new=True)
         self._require_namespace(kind, ask.namespace, meta["name"])
         self._require_valid(kind, None, body)
         return body
@@ -182,13 +183,13 @@ class Writing:
             raise refusal
 
     def _require_valid(self, kind: Kind, before: Body | None, after: Body) -> None:
-        errors = rules.finalizer_errors(before, after) if before else []
+        errors = naming.finalizer_errors(before, after) if before else []
         if kind.custom:
             errors += validating.errors({**after, "kind": kind.kind, "apiVersion": kind.api_version}, kind.schema)
         else:
             errors += admitting.errors(kind.id, before, after)
         if before is not None:
-            errors += rules.metadata_errors(kind, after["metadata"])
+            errors += naming.metadata_errors(kind, after["metadata"])
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
         self.check(kind, before, after)
@@ -197,8 +198,9 @@ class Writing:
         """The one way to the store. What is being deleted and has nothing left to wait for goes."""
         kind = ask.kind
         name = body["metadata"]["name"]
-        if old is None and self._store.get(kind.id, ask.namespace, name) is not None:
-            raise statuses.already_exists(kind, name)
+        if old is None and (rival := self._store.get(kind.id, ask.namespace, name)):
+            deleting = bool(rival.load()["metadata"].get("deletionTimestamp"))
+            raise statuses.already_exists(kind, name, deleting=deleting)
         if ask.options.dry_run:
             return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
         if old is not None and is_released(kind, body):
