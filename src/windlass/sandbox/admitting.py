@@ -31,7 +31,6 @@ MOST_DATA = 1 << 20  # bytes in one ConfigMap or Secret
 
 def _namespace(body: Body) -> None:
     body.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
-    body["status"] = {"phase": "Active", **body.get("status", {})}
 
 
 def _secret(body: Body) -> None:
@@ -58,8 +57,6 @@ def _pod(body: Body) -> None:
     spec = body.setdefault("spec", {})
     account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = account
-    status = {"phase": "Pending", "qosClass": "BestEffort"}
-    body["status"] = {**status, **body.get("status", {})}
 
 
 def _containers(pod_spec: Any) -> None:
@@ -127,10 +124,29 @@ def _service_errors(body: Body) -> list[FieldError]:
     return found
 
 
+def _lease_errors(body: Body) -> list[FieldError]:
+    spec, found = body.get("spec", {}), []
+    if spec.get("leaseDurationSeconds", 1) <= 0:
+        why = "must be greater than 0"
+        found.append(invalid_value("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], why))
+    if spec.get("leaseTransitions", 0) < 0:
+        why = "must be greater than or equal to 0"
+        found.append(invalid_value("spec.leaseTransitions", spec["leaseTransitions"], why))
+    return found
+
+
+def _event_errors(body: Body) -> list[FieldError]:
+    where = body.get("involvedObject", {}).get("namespace", "")
+    fits = where == body["metadata"].get("namespace") or (not where and body["metadata"].get("namespace") == "default")
+    return [] if fits else [invalid_value("involvedObject.namespace", where, "does not match event.namespace")]
+
+
 CHECKS: dict[str, Callable[[Body], list[FieldError]]] = {
     "configmaps": _data_errors,
     "secrets": _data_errors,
     "services": _service_errors,
+    "leases.coordination.k8s.io": _lease_errors,
+    "events": _event_errors,
     "pods": lambda body: _container_errors(body.get("spec", {}), "spec"),
 }
 

@@ -20,12 +20,18 @@ class User:
     name: str
     groups: tuple[str, ...] = (AUTHENTICATED,)
     uid: str = ""
+    pod: tuple[str, str] = ("", "")
+    """Name and uid of the pod that its token is bound to."""
 
     @property
     def body(self) -> Body:
-        return {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
+        known = {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
+        extra = zip(("pod-name", "pod-uid"), self.pod, strict=True)
+        found = {f"authentication.kubernetes.io/{name}": [value] for name, value in extra if value}
+        return {**known, **({"extra": found} if found else {})}
 
 
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 

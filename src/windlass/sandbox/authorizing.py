@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox import statuses
@@ -25,6 +26,9 @@ EVERYBODY: list[Body] = [
     {"verbs": ["get"], "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi",
                                            "/openapi/*", "/readyz", "/version", "/version/"]},
 ]  # fmt: skip
+
+
+PUBLIC: Body = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version", "/version/"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +59,72 @@ class Authorizing:
         self.enforce = enforce
 
     def require(self, ask: Ask) -> None:
-        if self.allows(ask.user, attributes_of(ask)):
-            return
         wanted = attributes_of(ask)
+        if self.allows(ask.user, wanted):
+            return
         where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
         what = f'cannot {wanted.verb} resource "{wanted.resource}" in API group "{wanted.group}" {where}'
         raise statuses.forbidden(ask.kind, ask.name, f'User "{ask.user.name}" {what}')
 
-    def allows(self, user: User, wanted: Attributes) -> bool:
-        if not self.enforce or MASTERS in user.groups:
-            return True
-        return any(_grants(rule, wanted) for rule in self.rules(user, wanted.namespace))
+    def require_path(self, user: User, path: str) -> None:
+        if not self.allows(user, Attributes(verb="get", path=path)):
+            raise statuses.Refusal(403, "Forbidden", f'forbidden: User "{user.name}" cannot get path "{path}"', {})
 
-    def rules(self, user: User, namespace: str) -> Iterator[Body]:
-        if AUTHENTICATED in user.groups:
-            yield from EVERYBODY
+    def require_impersonation(self, user: User, name: str) -> None:
+        if not self.allows(user, Attributes(verb="impersonate", resource="users", name=name)):
+            what = f'User "{user.name}" cannot impersonate resource "users" in API group "" at the cluster scope'
+            details = {"name": name, "kind": "users"}
+            raise statuses.Refusal(403, "Forbidden", f'users "{name}" is forbidden: {what}', details)
+
+    def require_held(self, ask: Ask, after: Body) -> None:
+        """Nobody may grant what they do not have."""
+        if ask.kind.group != RBAC or not self.enforce or MASTERS in ask.user.groups:
+            return
+        granted = after.get("rules") or (self._role(after["roleRef"], ask.namespace) if "roleRef" in after else [])
+        missing = [rule for rule in granted if not self._holds(ask, rule)]
+        if missing:
+            shown = "\n".join(
+                f"{{APIGroups:{rule.get('apiGroups')}, Resources:{rule.get('resources')}, Verbs:{rule.get('verbs')}}}"
+                for rule in missing
+            ).replace("'", '"')
+            why = f'user "{ask.user.name}" (groups={list(ask.user.groups)}) is attempting to grant RBAC permissions '
+            name = after["metadata"]["name"]
+            raise statuses.forbidden(ask.kind, name, f"{why}not currently held:\n{shown}")
+
+    def _holds(self, ask: Ask, rule: Body) -> bool:
+        triples = product(rule.get("verbs") or (), rule.get("apiGroups") or (), rule.get("resources") or ())
+        return all(
+            self.allows(ask.user, Attributes(verb=verb, group=group, resource=resource, namespace=ask.namespace))
+            for verb, group, resource in triples
+        )
+
+    def allows(self, user: User, wanted: Attributes) -> bool:
+        return self._reason(user, wanted) is not None
+
+    def _reason(self, user: User, wanted: Attributes) -> str | None:
+        """Why it is allowed; None if it is not."""
+        if not self.enforce or MASTERS in user.groups:
+            return ""
+        return next((why for why, rule in self.rules(user, wanted.namespace) if _grants(rule, wanted)), None)
+
+    def rules(self, user: User, namespace: str) -> Iterator[tuple[str, Body]]:
+        """What a user may in a namespace, each rule with where it comes from."""
+        yield from ((("", rule) for rule in EVERYBODY) if AUTHENTICATED in user.groups else [("", PUBLIC)])
         bindings = [(f"clusterrolebindings.{RBAC}", "")]
         bindings += [(f"rolebindings.{RBAC}", namespace)] if namespace else []
         for kind_id, where in bindings:
             for stored in self._store.list(kind_id, where):
                 binding = stored.load()
-                if any(_is_subject(subject, user, where) for subject in binding.get("subjects", ())):
-                    yield from self._role(binding["roleRef"], where)
+                ref = binding["roleRef"]
+                subject = next((s for s in binding.get("subjects", ()) if _is_subject(s, user, where)), None)
+                if subject is None:
+                    continue
+                kind, name = ("RoleBinding", f"{stored.name}/{where}") if where else ("ClusterRoleBinding", stored.name)
+                whom = f'{subject["kind"]} "{subject["name"]}' + (
+                    f'/{subject.get("namespace", where)}"' if where else '"'
+                )
+                why = f'RBAC: allowed by {kind} "{name}" of {ref["kind"]} "{ref["name"]}" to {whom}'
+                yield from ((why, rule) for rule in self._role(ref, where))
 
     def _role(self, ref: Body, namespace: str) -> list[Body]:
         plural, where = ("roles", namespace) if ref["kind"] == "Role" else ("clusterroles", "")
@@ -98,14 +146,15 @@ class Authorizing:
 
     def _token_review(self, ask: Ask, spec: Body) -> Body:
         del ask
-        audiences = spec.get("audiences")
-        user = self._identities.user_of(spec.get("token", ""), audiences)
+        token, audiences = spec.get("token", ""), spec.get("audiences")
+        user = self._identities.user_of(token, audiences)
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        return {"authenticated": True, "user": user.body, **({"audiences": audiences} if audiences else {})}
+        meant = [name for name in self._identities.audiences_of(token) if not audiences or name in audiences]
+        return {"authenticated": True, "user": user.body, "audiences": meant}
 
     def _rules_review(self, ask: Ask, spec: Body) -> Body:
-        found = list(self.rules(ask.user, spec.get("namespace", "")))
+        found = [rule for _, rule in self.rules(ask.user, spec.get("namespace", ""))]
         if not self.enforce or MASTERS in ask.user.groups:
             found = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
         resources = [rule for rule in found if "nonResourceURLs" not in rule]
@@ -118,11 +167,11 @@ class Authorizing:
             user = User(spec.get("user", ""), tuple(spec.get("groups", ())))
         wanted = spec.get("resourceAttributes")
         if (wanted is None) == ("nonResourceAttributes" not in spec):
-            why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-            raise statuses.invalid(ask.kind, "", [statuses.invalid_value("spec.resourceAttributes", "", why)])
+            what = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            raise statuses.invalid(ask.kind, "", [statuses.invalid_value("spec.resourceAttributes", "", what)])
         if wanted is None:
             other = spec["nonResourceAttributes"]
-            allowed = self.allows(user, Attributes(verb=other.get("verb", ""), path=other.get("path", "")))
+            why = self._reason(user, Attributes(verb=other.get("verb", ""), path=other.get("path", "")))
         else:
             sub = wanted.get("subresource", "")
             attributes = Attributes(
@@ -132,8 +181,8 @@ class Authorizing:
                 namespace=wanted.get("namespace", ""),
                 name=wanted.get("name", ""),
             )
-            allowed = self.allows(user, attributes)
-        return {"allowed": allowed}
+            why = self._reason(user, attributes)
+        return {"allowed": why is not None, **({"reason": why} if why else {})}
 
 
 def _grants(rule: Body, wanted: Attributes) -> bool:

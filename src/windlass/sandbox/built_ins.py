@@ -37,9 +37,10 @@ CONDITIONS = "conditions[type]"
 WORKLOAD = "metadata @metadata\nstatus.conditions[type]\nspec.selector{}\nspec.template @template\n"
 
 SKETCHES = {
-    "Pod": 'spec @pod\nstatus.phase="Pending"\nstatus.podIPs[ip]\nstatus.conditions[type]',
+    "Pod": 'spec @pod\nstatus={"phase":"Pending","qosClass":"BestEffort"}\nstatus.podIPs[ip]\nstatus.conditions[type]',
     "Deployment": WORKLOAD
     + """
+        status={}
         spec.replicas:integer=1
         spec.strategy={"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":"25%"}}
         spec.revisionHistoryLimit=10
@@ -47,6 +48,7 @@ SKETCHES = {
     """,
     "StatefulSet": WORKLOAD
     + """
+        status={"availableReplicas":0,"replicas":0}
         spec.replicas:integer=1
         spec.podManagementPolicy="OrderedReady"
         spec.updateStrategy={"type":"RollingUpdate","rollingUpdate":{"partition":0}}
@@ -58,9 +60,10 @@ SKETCHES = {
         spec.updateStrategy={"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}
         spec.revisionHistoryLimit=10
     """,
-    "ReplicaSet": WORKLOAD + "spec.replicas:integer=1",
+    "ReplicaSet": WORKLOAD + 'spec.replicas:integer=1\nstatus={"replicas":0}',
     "Job": WORKLOAD
     + """
+        status={}
         spec.parallelism=1
         spec.completions=1
         spec.backoffLimit=6
@@ -82,32 +85,34 @@ SKETCHES = {
         spec.type="ClusterIP"
         spec.sessionAffinity="None"
         spec.internalTrafficPolicy="Cluster"
-        status.loadBalancer={}
+        status={"loadBalancer":{}}
         status.conditions[type]
     """,
     "ServiceAccount": "secrets[name]",
+    "Lease": "spec.acquireTime:time\nspec.renewTime:time",
     "ConfigMap": "data:texts\nbinaryData:texts",
     "Secret": 'data:texts\nstringData:texts\ntype="Opaque"',
     "Node": "status.conditions[type]\nstatus.addresses[type]",
     "PersistentVolume": 'spec.persistentVolumeReclaimPolicy="Retain"\nspec.volumeMode="Filesystem"\n'
-    'status.phase="Pending"',
-    "PersistentVolumeClaim": 'spec.selector{}\nspec.volumeMode="Filesystem"\nstatus.phase="Pending"\n'
+    'status={"phase":"Pending"}',
+    "PersistentVolumeClaim": 'spec.selector{}\nspec.volumeMode="Filesystem"\nstatus={"phase":"Pending"}\n'
     "status.conditions[type]",
     "StorageClass": 'reclaimPolicy="Delete"\nvolumeBindingMode="Immediate"',
     "PodDisruptionBudget": "spec.selector{}\nstatus.conditions[type]",
-    "Namespace": 'spec.finalizers[]\nstatus.phase="Active"\nstatus.conditions[type]',
+    "Namespace": 'spec.finalizers[]\nstatus={"phase":"Active"}\nstatus.conditions[type]',
     "ValidatingAdmissionPolicy": 'spec.failurePolicy="Fail"\nspec.matchConstraints{}\nstatus.conditions[type]',
     "ValidatingWebhookConfiguration": "webhooks[name]",
     "MutatingWebhookConfiguration": "webhooks[name]",
     "CustomResourceDefinition": 'spec.versions\nspec.conversion={"strategy":"None"}\nstatus.conditions[type]',
     "HorizontalPodAutoscaler": "spec.minReplicas=1\nstatus.conditions[type]",
-    "Ingress": "status.loadBalancer={}",
+    "Ingress": 'status={"loadBalancer":{}}',
 }
 
 # api version, plural, kind, flags, short names. Flags: C cluster-wide, s status, g generation, c scale, d a DELETE
-# answers with the object, u a PUT needs a resourceVersion, a shown by `kubectl get all`, q a question, never stored.
+# answers with the object, n no DELETE of the collection, u a PUT needs a resourceVersion, a shown by `kubectl get
+# all`, q a question, never stored.
 TABLE = """
-v1                              namespaces                       Namespace                       Cs    ns
+v1                              namespaces                       Namespace                       Csn   ns
 v1                              pods                             Pod                             sgda  po
 v1                              services                         Service                         sda   svc
 v1                              serviceaccounts                  ServiceAccount                  d     sa
@@ -205,5 +210,7 @@ def _kind(row: list[str], parts: dict[str, Node]) -> Kind:
         returns_deleted="d" in flags,
         schema=schema,
         scale=ScalePaths(selector=selector) if "c" in flags else None,
-        verbs=("create",) if "q" in flags else READ_WRITE,
+        verbs=("create",)
+        if "q" in flags
+        else tuple(v for v in READ_WRITE if "n" not in flags or v != "deletecollection"),
     )

@@ -33,8 +33,12 @@ def told(catalogue: Catalogue, path: str, accept: str) -> tuple[Body | str, str]
     if path == "/version":
         return VERSION, "application/json"
     parts = path.strip("/").split("/")
-    if path in {"/api", "/apis"} and "as=APIGroupDiscoveryList" in accept and "v=v2" in accept:
+    if path in {"/api", "/apis"} and "v=v2;as=APIGroupDiscoveryList" in accept:
         return _aggregated(catalogue, core=path == "/api"), AGGREGATED
+    if path in {"/api", "/apis"} and "as=" in accept and "application/json" not in accept.split(","):
+        raise statuses.Refusal(
+            406, "NotAcceptable", "only the following media types are accepted: application/json", {}
+        )
     if parts[0] == "openapi":
         return _openapi(catalogue, parts[1:]), "application/json"
     answer = _plain(catalogue, parts)
@@ -105,9 +109,10 @@ def _aggregated(catalogue: Catalogue, *, core: bool) -> Body:
 
 
 def _entry(kind: Kind) -> Body:
+    shown = _gvk(kind) if kind.custom else {"group": "", "version": "", "kind": kind.kind}
     entry: Body = {
         "resource": kind.plural,
-        "responseKind": _gvk(kind),
+        "responseKind": shown,
         "scope": "Namespaced" if kind.namespaced else "Cluster",
     }
     entry |= {"singularResource": kind.singular, "verbs": list(kind.verbs), **_names(kind)}

@@ -6,11 +6,12 @@ import base64
 import binascii
 import hashlib
 import hmac
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.sandbox.asks import ADMIN, AUTHENTICATED, MASTERS, User
+from windlass.sandbox.asks import ADMIN, ANONYMOUS, AUTHENTICATED, MASTERS, User
 from windlass.sandbox.statuses import Refusal
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Identities:
         self._store = store
         self._sources = sources
         self._key = sources.chance.getrandbits(256).to_bytes(32, "big")
+        self.unknown = ANONYMOUS
+        """Who comes without credentials."""
         self.admin_token = self.token_for(ADMIN)
 
     def token_for(self, user: User) -> str:
@@ -38,14 +41,17 @@ class Identities:
         """The status of a TokenRequest."""
         seconds = int(spec.get("expirationSeconds") or 3600)
         now = int(self._sources.now().timestamp())
-        name = {"name": account.name, "uid": account.uid}
+        bound = spec.get("boundObjectRef") or {}
+        holders: Body = {"serviceaccount": {"name": account.name, "uid": account.uid}}
+        if bound.get("kind") == "Pod":
+            holders["pod"] = {"name": bound["name"], "uid": bound["uid"]}
         claims = {
-            "aud": spec.get("audiences") or [AUDIENCE],
+            "aud": spec["audiences"],
             "exp": now + seconds,
             "iat": now,
             "iss": AUDIENCE,
             "jti": self._sources.uid(),
-            "kubernetes.io": {"namespace": account.namespace, "serviceaccount": name},
+            "kubernetes.io": {"namespace": account.namespace, **holders},
             "nbf": now,
             "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
         }
@@ -59,15 +65,24 @@ class Identities:
             return None
         if "kubernetes.io" not in claims:
             return User(claims["sub"], tuple(claims["groups"]), claims["uid"])
-        namespace, account = claims["kubernetes.io"]["namespace"], claims["kubernetes.io"]["serviceaccount"]
-        found = self._store.get("serviceaccounts", namespace, account["name"])
-        if found is None or found.uid != account["uid"] or claims["exp"] <= self._sources.now().timestamp():
+        holders = claims["kubernetes.io"]
+        account, pod = holders["serviceaccount"], holders.get("pod", {"name": "", "uid": ""})
+        for holder in filter(None, (account["uid"], pod["uid"])):
+            if self._store.by_uid(holder) is None:
+                return None
+        if claims["exp"] <= self._sources.now().timestamp() or not set(claims["aud"]) & set(audiences or [AUDIENCE]):
             return None
-        if not set(claims["aud"]) & set(audiences or [AUDIENCE]):
-            return None
-        return account_user(namespace, account["name"], account["uid"])
+        user = account_user(holders["namespace"], account["name"], account["uid"])
+        return replace(user, pod=(pod["name"], pod["uid"]))
+
+    def audiences_of(self, token: str) -> list[str]:
+        claims = self._verified(token) or {}
+        found: list[str] = claims.get("aud", [AUDIENCE])
+        return found
 
     def authenticated(self, headers: Mapping[str, str]) -> User:
+        if "Authorization" not in headers:
+            return self.unknown
         kind, _, token = headers.get("Authorization", "").partition(" ")
         user = self.user_of(token.strip()) if kind.lower() == "bearer" else None
         if user is None:
@@ -109,7 +124,7 @@ def impersonated(user: User, headers: Mapping[str, str]) -> User:
     prefix, _, rest = name.partition("system:serviceaccount:")
     if not prefix and rest:
         return account_user(*rest.split(":", 1))
-    groups = tuple(filter(None, headers.get("Impersonate-Group", "").split(",")))
+    groups = tuple(filter(None, headers.get("Impersonate-Group", "").replace(" ", "").split(",")))
     return User(name, (*groups, *(() if AUTHENTICATED in groups else (AUTHENTICATED,))))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 
+MARK = "# Written by windlass sandbox"
 TEMPLATE = """\
+{mark}; it leads nowhere once that has ended.
 apiVersion: v1
 kind: Config
 current-context: sandbox
@@ -25,4 +27,4 @@ users:
 def rendered(address: str, token: str, authority: bytes = b"") -> str:
     """With the certificate of the sandbox's own authority where it serves TLS."""
     line = f"\n    certificate-authority-data: {base64.b64encode(authority).decode()}" if authority else ""
-    return TEMPLATE.format(address=address, token=token, authority=line)
+    return TEMPLATE.format(mark=MARK, address=address, token=token, authority=line)

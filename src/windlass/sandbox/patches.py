@@ -95,8 +95,10 @@ def _operate(value: Any, operation: dict[str, Any]) -> Any:
     if kind == "remove":
         return _remove(value, path)
     if kind == "replace":
-        _at(value, path)
-        return _add(_remove(value, path), path, operation["value"]) if path else operation["value"]
+        if not path or isinstance(parent := _at(value, path[:-1]), dict):
+            return _add(value, path, operation["value"])  # a missing key is added, as the real server does
+        parent[int(path[-1])] = operation["value"]
+        return value
     if kind == "add":
         return _add(value, path, operation["value"])
     raise ValueError(f"unexpected kind: {kind}")

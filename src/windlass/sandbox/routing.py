@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from windlass.sandbox import discovering, options, patches, statuses
+from windlass.sandbox import discovering, options, patches, protobufs, statuses
 from windlass.sandbox.asks import READS, Ask
-from windlass.sandbox.authorizing import Attributes
 from windlass.sandbox.identities import impersonated
+from windlass.sandbox.kinds import Kind
 from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Stored
 from windlass.sandbox.watching import Watch
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from windlass.sandbox.asks import Outcome, User
-    from windlass.sandbox.kinds import Kind
     from windlass.sandbox.servers import Server
 
 JSON = (("Content-Type", "application/json"),)
@@ -68,11 +67,14 @@ async def handle(
 ) -> Answer:
     """Answers one HTTP request; `user` stands in for credentials. Raises Severed where a fault takes the answer."""
     try:
-        who = impersonated(user or server.identities.authenticated(headers), headers)
+        who = user or server.identities.authenticated(headers)
+        if "Impersonate-User" in headers:
+            server.authorizing.require_impersonation(who, headers["Impersonate-User"])
+            who = impersonated(who, headers)
         split = urlsplit(target)
         query = dict(parse_qsl(split.query, keep_blank_values=True))
         call = _Call(method, unquote(split.path), query, headers, body, who)
-        place = _place(server, call.path)
+        place = _place(server, call)
         if place is None:
             return _told(server, call)
         ask = _ask(call, place)
@@ -93,17 +95,15 @@ def refused(refusal: Refusal) -> Answer:
 
 
 def _told(server: Server, call: _Call) -> Answer:
-    if not server.authorizing.allows(call.user, Attributes(verb="get", path=call.path)):
-        what = f'User "{call.user.name}" cannot get path "{call.path}"'
-        raise Refusal(403, "Forbidden", f"forbidden: {what}", {})
+    server.authorizing.require_path(call.user, call.path)
     told, media = discovering.told(server.catalogue, call.path.rstrip("/") or "/", call.headers.get("Accept", ""))
     body = told.encode() if isinstance(told, str) else msgspec.json.encode(told)
-    return Answer(200, (("Content-Type", media),), body)
+    return Answer(200, (("Content-Type", media), ("Vary", "Accept")), body)
 
 
-def _place(server: Server, path: str) -> Place | None:
+def _place(server: Server, call: _Call) -> Place | None:
     """None for a path that names no objects."""
-    match path.strip("/").split("/"):
+    match call.path.strip("/").split("/"):
         case ["api", version, *rest] if rest:
             group = ""
         case ["apis", group, version, *rest] if rest:
@@ -116,6 +116,9 @@ def _place(server: Server, path: str) -> Place | None:
     plural, name, subresource, *more = [*rest, "", ""]
     kind = server.catalogue.at(group, version, plural)
     if kind is None or any(more) or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
+        unknown = Place(Kind(group=group, version=version, plural=plural, kind=plural), namespace, name)
+        verb = _verb(call, unknown)
+        server.authorizing.require(Ask(verb=verb, kind=unknown.kind, namespace=namespace, name=name, user=call.user))
         raise statuses.unknown_path() if server.catalogue.is_built_in(group) else statuses.nowhere()
     return Place(kind, namespace, name, subresource)
 
@@ -157,7 +160,7 @@ def _require_media(call: _Call, verb: str, content: str) -> None:
         raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {known}", {})
     if verb == "patch" and content not in PATCHES:
         raise statuses.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.STRATEGIC, patches.APPLY)
-    if verb in {"create", "update"} and content and not content.endswith(("json", "yaml", "*/*")):
+    if verb in {"create", "update"} and content and not content.endswith(("json", "yaml", "protobuf", "*/*")):
         raise statuses.unsupported_media("application/json", "application/yaml")
     if len(call.body) > LARGEST_BODY:
         raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LARGEST_BODY}", {})
@@ -187,6 +190,11 @@ def _verb(call: _Call, place: Place) -> str:
 def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
     if not body:
         return None
+    if content == protobufs.MEDIA:
+        found = protobufs.decoded(body)
+        if found is None:
+            raise statuses.unsupported_media("application/json", "application/yaml")
+        return found if "kind" in found and verb in {"create", "update"} else None
     try:
         return _DECODE(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

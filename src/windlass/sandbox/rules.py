@@ -111,8 +111,14 @@ def next_generation(kind: Kind, before: Body, after: Body) -> int | None:
     generation: int | None = before["metadata"].get("generation")
     if not kind.has_generation:
         return generation
+    if kind.id == "deployments.apps" and _annotations(before) != _annotations(after):
+        return (generation or 0) + 1  # they go on to its ReplicaSets
     outside = {"metadata", "kind", "apiVersion"} | ({"status"} if "status" in kind.subresources else set())
     for name in before.keys() | after.keys():
         if name not in outside and before.get(name) != after.get(name):
             return (generation or 0) + 1
     return generation
+
+
+def _annotations(body: Body) -> Any:
+    return body["metadata"].get("annotations")

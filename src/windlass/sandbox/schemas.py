@@ -66,33 +66,36 @@ OPEN = Node(preserves=True)
 SKETCHED = Node(preserves=True, sketched=True)
 
 
-def prune(value: Any, node: Node, path: str = "", *, is_object: bool = False) -> list[str]:
-    """Drops fields that the schema does not know, in place, and names them."""
+def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_object: bool = False) -> list[str]:
+    """Drops fields that the schema does not know, in place, and names them. What equals `known` is right already."""
     dropped: list[str] = []
+    if value is known or value == known:
+        return dropped
     if isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            dropped += prune(item, node.items, f"{path}[{index}]", is_object=node.items.embedded)
+            below = at_index(known, index)
+            dropped += prune(item, node.items, below, f"{path}[{index}]", is_object=node.items.embedded)
     elif isinstance(value, dict):
         for name in list(value):
             where = f"{path}.{name}" if path else name
+            child = node.properties.get(name, node.additional_properties)
             if is_object and name in META:
                 continue
-            if name in node.properties:
-                child = node.properties[name]
-                dropped += prune(value[name], child, where, is_object=child.embedded)
-            elif isinstance(node.additional_properties, Node):
-                dropped += prune(value[name], node.additional_properties, where)
-            elif not node.preserves and node.additional_properties is not True:
+            if isinstance(child, Node):
+                dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
+            elif not node.preserves and child is not True:
                 del value[name]
                 dropped.append(where)
     return dropped
 
 
-def fill(value: Any, node: Node) -> None:
-    """Writes defaults where a field is missing, or null where null is not allowed; in place."""
+def fill(value: Any, node: Node, known: Any = None) -> None:
+    """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
+    if value is known or value == known:
+        return
     if isinstance(value, list):
-        for item in value if node.items is not None else ():
-            fill(item, node.item)
+        for index, item in enumerate(value if node.items is not None else ()):
+            fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
         for name, child in node.properties.items():
             if name in value and value[name] is None and not child.nullable:
@@ -100,10 +103,18 @@ def fill(value: Any, node: Node) -> None:
             if child.default is not msgspec.UNSET and name not in value:
                 value[name] = copy.deepcopy(child.default)
             if name in value:
-                fill(value[name], child)
+                fill(value[name], child, at_name(known, name))
         if isinstance(node.additional_properties, Node):
             for name in value:
-                fill(value[name], node.additional_properties)
+                fill(value[name], node.additional_properties, at_name(known, name))
+
+
+def at_name(known: Any, name: str) -> Any:
+    return known.get(name) if isinstance(known, dict) else None
+
+
+def at_index(known: Any, index: int) -> Any:
+    return known[index] if isinstance(known, list) and index < len(known) else None
 
 
 def read(schema: Body) -> Node:
@@ -115,7 +126,7 @@ def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
 
     `spec.containers[name] @container` is a list keyed by name whose items are the part named container,
     `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas:integer=1` a type and a default,
-    `data:texts` a mapping to text.
+    `data:texts` a mapping to text, `spec.renewTime:time` a moment.
     """
     root = Node(preserves=True, sketched=True)
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -137,7 +148,9 @@ def _grow(node: Node, step: str) -> Node:
     child = node.properties.setdefault(name, Node(preserves=True, sketched=True))
     if step.endswith("{}"):
         child.map_type = "atomic"
-    if kind:
+    if kind == "time":
+        child.type, child.format = "string", "date-time"
+    elif kind:
         child.type = "object" if kind == "texts" else kind
         child.additional_properties = Node(type="string") if kind == "texts" else None
     if not step.endswith("]"):

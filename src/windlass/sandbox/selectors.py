@@ -11,9 +11,10 @@ from windlass.sandbox.statuses import bad_request
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_SET = re.compile(r"\s*([^\s!=,()<>]+)\s+(in|notin)\s*\(([^()]*)\)\s*")
-_EXISTS = re.compile(r"\s*(!?)\s*([^\s!=,()<>]+)\s*")
-_EQUALS = re.compile(r"\s*([^\s!=,()<>]+)\s*(==|=|!=)\s*([^\s!=,()<>]*)\s*")
+_KEY = r"([A-Za-z0-9][^\s!=,()<>]*)"
+_SET = re.compile(rf"\s*{_KEY}\s+(in|notin)\s*\(([^()]*)\)\s*")
+_EXISTS = re.compile(rf"\s*(!?)\s*{_KEY}\s*")
+_EQUALS = re.compile(rf"\s*{_KEY}\s*(==|=|!=|<|>)\s*([^\s!=,()<>]*)\s*")
 _FIELD = re.compile(r"\s*([^!=]+?)\s*(==|=|!=)\s*(.*?)\s*")
 _COMMAS = re.compile(r",(?![^(]*\))")  # not those inside parentheses
 
@@ -22,7 +23,7 @@ _COMMAS = re.compile(r",(?![^(]*\))")  # not those inside parentheses
 class Requirement:
     key: str
     operator: str
-    """`in`, `notin`, `exists` or `absent`."""
+    """`in`, `notin`, `<`, `>`, `exists` or `absent`."""
     values: tuple[str, ...] = ()
 
     def holds(self, found: str | None) -> bool:
@@ -30,6 +31,10 @@ class Requirement:
             return found is not None and found in self.values
         if self.operator == "notin":
             return found is None or found not in self.values
+        if self.operator in {"<", ">"}:
+            if found is None or not (found + self.values[0]).isdecimal():
+                return False
+            return int(found) < int(self.values[0]) if self.operator == "<" else int(found) > int(self.values[0])
         return (found is not None) == (self.operator == "exists")
 
 
@@ -42,7 +47,7 @@ def parse_labels(text: str) -> Requirements:
 
 def _label(part: str, text: str) -> Requirement:
     if found := _EQUALS.fullmatch(part):
-        return Requirement(found[1], "notin" if found[2] == "!=" else "in", (found[3],))
+        return Requirement(found[1], {"!=": "notin", "<": "<", ">": ">"}.get(found[2], "in"), (found[3],))
     if found := _SET.fullmatch(part):
         return Requirement(found[1], found[2], tuple(value.strip() for value in found[3].split(",")))
     if found := _EXISTS.fullmatch(part):

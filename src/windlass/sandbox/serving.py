@@ -27,7 +27,8 @@ async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = N
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         try:
             body = await request.content.read()
-            answer = await sandbox.handle(request.method, request.raw_path, request.headers, body)
+            headers = {name: ",".join(request.headers.getall(name)) for name in dict.fromkeys(request.headers)}
+            answer = await sandbox.handle(request.method, request.raw_path, headers, body)
             if answer.stream is None:
                 return web.Response(status=answer.code, body=answer.body, headers=answer.headers)
             return await _stream(request, answer)

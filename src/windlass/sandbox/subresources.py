@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox import selectors, statuses
 from windlass.sandbox.asks import Outcome
+from windlass.sandbox.identities import AUDIENCE
 
 if TYPE_CHECKING:
     from windlass.sandbox.asks import Ask
@@ -33,7 +34,7 @@ def scale_of(kind: Kind, body: Body) -> Body:
     if selector:
         status["selector"] = selector if isinstance(selector, str) else _shown(selector)
     replicas = _at(body, kind.scale.replicas)
-    spec = {} if replicas is None else {"replicas": replicas}
+    spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status}
 
 
@@ -104,18 +105,23 @@ class Subresources:
         if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
             raise statuses.bad_request("name in URL does not match name in Eviction object")
         pod = self._require(ask)
+        options = (ask.body or {}).get("deleteOptions") or {}
+        is_dry = ask.options.dry_run or bool(options.get("dryRun"))
         for stored in self._store.list(BUDGETS, ask.namespace):
             budget = stored.load()
             wanted = selectors.of_label_selector(budget.get("spec", {}).get("selector") or {})
             if not selectors.match(wanted, pod["metadata"].get("labels", {}).get):
                 continue
-            if budget.get("status", {}).get("disruptionsAllowed", 0) <= 0:
+            if pod.get("status", {}).get("phase") != "Pending" and not budget.get("status", {}).get(
+                "disruptionsAllowed"
+            ):
                 raise _budget_refusal(stored.name, budget)
-            self._spend(budget, ask)
-        options = (ask.body or {}).get("deleteOptions") or {}
+            if not is_dry and budget.get("status", {}).get("disruptionsAllowed"):
+                self._spend(budget)
         conditions = options.get("preconditions") or {}
         asked = replace(
             ask.options,
+            dry_run=is_dry,
             uid=conditions.get("uid", ""),
             resource_version=conditions.get("resourceVersion", ""),
             grace=options.get("gracePeriodSeconds", ask.options.grace),
@@ -123,10 +129,8 @@ class Subresources:
         self._deleting.delete(replace(ask, options=asked))
         return Outcome(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
-    def _spend(self, budget: Body, ask: Ask) -> None:
+    def _spend(self, budget: Body) -> None:
         """One disruption less until whoever keeps the budget's status has counted again."""
-        if ask.options.dry_run:
-            return
         status = budget["status"]
         self._store.put(
             BUDGETS, {**budget, "status": {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1}}
@@ -136,7 +140,7 @@ class Subresources:
         account = self._store.get(ask.kind.id, ask.namespace, ask.name)
         if account is None:
             raise statuses.not_found(ask.kind, ask.name)
-        spec = {"expirationSeconds": 3600, **((ask.body or {}).get("spec") or {})}
+        spec = {"expirationSeconds": 3600, "audiences": [AUDIENCE], **((ask.body or {}).get("spec") or {})}
         if spec["expirationSeconds"] < SHORTEST:
             why = "may not specify a duration less than 10 minutes"
             error = statuses.invalid_value("spec.expirationSeconds", spec["expirationSeconds"], why)

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.schemas import OPEN, SKETCHED
+from windlass.sandbox.schemas import OPEN, SKETCHED, at_index, at_name
 from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from windlass.sandbox.schemas import Node
 
+TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -24,17 +25,18 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def errors(value: Any, node: Node, path: str = "") -> list[FieldError]:
-    return list(_errors(value, node, path))
+def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[FieldError]:
+    """What is wrong. What equals `known` was valid before, and still is."""
+    return list(_errors(value, node, path, known))
 
 
 def mistyped(value: Any, node: Node) -> str:
     """The first field that has a value of another type than its own."""
-    return next((e.field for e in _errors(value, node, "") if e.reason == "FieldValueTypeInvalid"), "")
+    return next((e.field for e in _errors(value, node, "", None) if e.reason == "FieldValueTypeInvalid"), "")
 
 
-def _errors(value: Any, node: Node, path: str) -> Iterator[FieldError]:
-    if node is OPEN or node is SKETCHED or (value is None and node.nullable):
+def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldError]:
+    if node is OPEN or node is SKETCHED or (node.nullable if value is None else value == known):
         return
     wrong = _wrong_type(value, node)
     if wrong:
@@ -45,9 +47,9 @@ def _errors(value: Any, node: Node, path: str) -> Iterator[FieldError]:
     if node.enum is not None and value not in node.enum:
         yield unsupported(path, value, node.enum)
     if isinstance(value, dict):
-        yield from _of_object(value, node, path)
+        yield from _of_object(value, node, path, known)
     elif isinstance(value, list):
-        yield from _of_list(value, node, path)
+        yield from _of_list(value, node, path, known)
     elif isinstance(value, str):
         yield from _of_string(value, node, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -77,26 +79,26 @@ def _type_name(value: Any) -> str:
     return next(name for name, types in TYPES.items() if isinstance(value, types))
 
 
-def _of_object(value: dict[str, Any], node: Node, path: str) -> Iterator[FieldError]:
+def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
     for name in node.required:
         if name not in value:
             yield required(_child(path, name))
     for name, child in value.items():
         if name in node.properties or not isinstance(node.additional_properties, bool):
-            yield from _errors(child, node.at(name), _child(path, name))
+            yield from _errors(child, node.at(name), _child(path, name), at_name(known, name))
     if node.max_properties is not None and len(value) > node.max_properties:
         yield _too_many(path, len(value), node.max_properties)
     if len(value) < node.min_properties:
         yield invalid_value(path, len(value), f"{_in_body(path)} should have at least {node.min_properties} properties")
 
 
-def _of_list(value: list[Any], node: Node, path: str) -> Iterator[FieldError]:
+def _of_list(value: list[Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
     if node.max_items is not None and len(value) > node.max_items:
         yield _too_many(path, len(value), node.max_items)
     if len(value) < node.min_items:
         yield invalid_value(path, len(value), f"{_in_body(path)} should have at least {node.min_items} items")
     for index, item in enumerate(value):
-        yield from _errors(item, node.item, f"{path}[{index}]")
+        yield from _errors(item, node.item, f"{path}[{index}]", at_index(known, index))
     yield from _duplicates(value, node, path)
 
 
@@ -110,6 +112,9 @@ def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]
 
 
 def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
+    if node.format == "date-time" and not TIME.fullmatch(value):
+        message = f'{_in_body(path)} must be of type date-time: "{value}"'
+        yield invalid_value(path, value, message, reason="FieldValueTypeInvalid")
     if len(value) < node.min_length:
         yield invalid_value(path, value, f"{_in_body(path)} should be at least {node.min_length} chars long")
     if node.max_length is not None and len(value) > node.max_length:
@@ -132,7 +137,7 @@ def _of_number(value: float, node: Node, path: str) -> Iterator[FieldError]:
 
 def _of_alternatives(value: Any, node: Node, path: str) -> Iterator[FieldError]:
     for part in node.all_of:
-        yield from _errors(value, part, path)
+        yield from _errors(value, part, path, None)
     if node.any_of and not any(not errors(value, part, path) for part in node.any_of):
         yield invalid_value(path, "", f'"{path}" must validate at least one schema (anyOf)')
     if node.one_of and sum(not errors(value, part, path) for part in node.one_of) != 1:

@@ -25,7 +25,7 @@ class Writing:
     def __init__(self, store: Store, sources: Sources) -> None:
         self._store = store
         self._sources = sources
-        self.check: Callable[[Kind, Body | None, Body], None] = lambda kind, before, after: None
+        self.check: Callable[[Ask, Body | None, Body], None] = lambda ask, before, after: None
         """A further look at what is about to be stored; refuses by raising, may add to the new state."""
 
     def create(self, ask: Ask) -> Outcome:
@@ -110,7 +110,7 @@ class Writing:
         kind, before = ask.kind, old.load()
         after = change(before)
         rules.require_unchanged(ask, before, after)
-        after, warnings = self._shaped(ask, after)
+        after, warnings = self._shaped(ask, after, before)
         after = rules.carried_over(ask, before, after)
         if not kind.custom:
             admitting.fill_in(kind.id, after, is_new=False)
@@ -123,23 +123,23 @@ class Writing:
         after.pop("apiVersion", None)
         if after == before:
             return Outcome(200, old, warnings)
-        self._require_valid(kind, before, after)
+        self._require_valid(ask, before, after)
         return Outcome(200, self._commit(ask, old, after), warnings)
 
-    def _shaped(self, ask: Ask, body: Body) -> tuple[Body, tuple[str, ...]]:
+    def _shaped(self, ask: Ask, body: Body, before: Body | None = None) -> tuple[Body, tuple[str, ...]]:
         """Without unknown fields, which are told or refused, and with defaults filled in."""
         kind = ask.kind
         if not kind.custom:
             body = rules.without_nulls(body)
             if wrong := validating.mistyped(body, kind.schema):
                 raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
-        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, is_object=True)]
+        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
         if unknown and ask.options.validation == "Strict":
             head = (
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
             )
             raise statuses.bad_request(head + ", ".join(unknown))
-        schemas.fill(body, kind.schema)
+        schemas.fill(body, kind.schema, before)
         return body, tuple(unknown) if ask.options.validation == "Warn" else ()
 
     def _born(self, ask: Ask, body: Body) -> Body:
@@ -158,13 +158,15 @@ class Writing:
         body = {**body, "metadata": statuses.present(meta)}
         if "status" in kind.subresources:
             body.pop("status", None)
+            if not kind.custom:
+                schemas.fill(body, kind.schema)
         errors = naming.metadata_errors(kind, meta)
         if errors:
             raise statuses.invalid(kind, meta.get("name", ""), errors)
         if not kind.custom:
             admitting.fill_in(kind.id, body, is_new=True)
         self._require_namespace(kind, ask.namespace, meta["name"])
-        self._require_valid(kind, None, body)
+        self._require_valid(ask, None, body)
         return body
 
     def _require_namespace(self, kind: Kind, namespace: str, name: str) -> None:
@@ -182,17 +184,18 @@ class Writing:
             refusal.details = {**(refusal.details or {}), "causes": [cause]}
             raise refusal
 
-    def _require_valid(self, kind: Kind, before: Body | None, after: Body) -> None:
+    def _require_valid(self, ask: Ask, before: Body | None, after: Body) -> None:
+        kind = ask.kind
         errors = naming.finalizer_errors(before, after) if before else []
         if kind.custom:
-            errors += validating.errors({**after, "kind": kind.kind, "apiVersion": kind.api_version}, kind.schema)
+            errors += validating.errors(after, kind.schema, known=before)
         else:
             errors += admitting.errors(kind.id, before, after)
         if before is not None:
             errors += naming.metadata_errors(kind, after["metadata"])
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
-        self.check(kind, before, after)
+        self.check(ask, before, after)
 
     def _commit(self, ask: Ask, old: Stored | None, body: Body) -> Stored | Body:
         """The one way to the store. What is being deleted and has nothing left to wait for goes."""
