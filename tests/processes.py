@@ -24,7 +24,7 @@ class Ended:
 
 
 def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
-    """With no environment but what is given (and coverage's, where it runs): nothing of the developer's own leaks in."""
+    """With no environment but what is given (and coverage's, if it runs): nothing of the developer's leaks in."""
     coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}  # noqa: TID251
     done = subprocess.run(
         [sys.executable, "-m", "windlass", *arguments],
