@@ -1,4 +1,4 @@
-"""Where the sandbox is not what the real server is, on purpose or not yet; contracts about that are skipped, visibly."""
+"""Where the sandbox is not what the real server is, on purpose or not yet: these contracts are skipped, visibly."""
 
 from __future__ import annotations
 

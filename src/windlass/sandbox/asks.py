@@ -52,6 +52,8 @@ class Options:
     bookmarks: bool = False
     initial_events: bool = False
     seconds: float | None = None
+    endless: bool = False
+    """Of a watch: no timer ends it or sets marks, so that virtual time does not run on for its sake."""
     propagation: str = ""
     grace: int | None = None
     uid: str = ""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from windlass.sandbox import definitions, namespaces, patches
 from windlass.sandbox.asks import Ask, Options
 from windlass.sandbox.deleting import FOREGROUND, ORPHAN
+from windlass.sandbox.faults import Severed
 from windlass.sandbox.identities import controller
 from windlass.sandbox.naming import CLEANUP
 from windlass.sandbox.statuses import Refusal
@@ -80,13 +81,20 @@ class Collecting:
             await self._wakened.wait()
             self._wakened.clear()
             await self._server.sources.sleep(REACTION)
+            again: dict[tuple[str, str], None] = {}
             while self._todo:
                 what, which = next(iter(self._todo))
                 del self._todo[what, which]
                 try:
                     await {"object": self._object, "namespace": self._namespace, "kind": self._kind}[what](which)
-                except Refusal:
-                    continue  # changed meanwhile: that change is noted, too
+                except Refusal as refusal:
+                    if refusal.code < 429:
+                        continue  # changed meanwhile: that change is noted, too
+                    again[what, which] = None
+                except Severed:
+                    again[what, which] = None
+            for what, which in again:
+                self._later(what, which)
 
     async def _object(self, uid: str) -> None:
         found = self._store.by_uid(uid)

@@ -111,9 +111,6 @@ class Catalogue:
         """By `deployments.apps`."""
         return next((kind for kind in self._kinds.values() if kind.id == kind_id), None)
 
-    def of_object(self, api_version: str, kind: str) -> Kind | None:
-        return next((k for k in self._kinds.values() if (k.api_version, k.kind) == (api_version, kind)), None)
-
     def versions(self) -> dict[str, list[str]]:
         """Versions by group, the core group first."""
         found: dict[str, list[str]] = {"": ["v1"]}

@@ -47,7 +47,10 @@ class Sandbox:
     ) -> None:
         for task in self._running:
             task.cancel()
-        await self._tasks.__aexit__(kind, error, trace)
+        if isinstance(error, asyncio.CancelledError):
+            await self._tasks.__aexit__(kind, error, trace)  # perhaps because an actor failed: that is told
+        else:
+            await self._tasks.__aexit__(None, None, None)  # what went wrong in the body is told as it is
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
         """Lets an actor run until the sandbox ends; its failure ends the sandbox."""

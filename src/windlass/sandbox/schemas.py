@@ -98,15 +98,14 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
         for name, child in node.properties.items():
-            if name in value and value[name] is None and not child.nullable:
+            if value.get(name, 0) is None and not child.nullable:
                 del value[name]
             if child.default is not msgspec.UNSET and name not in value:
                 value[name] = copy.deepcopy(child.default)
-            if name in value:
-                fill(value[name], child, at_name(known, name))
-        if isinstance(node.additional_properties, Node):
-            for name in value:
-                fill(value[name], node.additional_properties, at_name(known, name))
+        for name, below in value.items():
+            rule = node.properties.get(name, node.additional_properties)
+            if isinstance(rule, Node):
+                fill(below, rule, at_name(known, name))
 
 
 def at_name(known: Any, name: str) -> Any:

@@ -14,6 +14,7 @@ from windlass.sandbox.faults import Severed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
+    from datetime import datetime
 
     from windlass.sandbox.asks import Ask
     from windlass.sandbox.sources import Sources
@@ -85,29 +86,38 @@ class Watch:
         return b""
 
     async def _changes(self) -> AsyncGenerator[bytes, None]:
-        seconds = DEFAULT_SECONDS if self.ask.options.seconds is None else self.ask.options.seconds
-        now = self._sources.now
-        ends = now() + timedelta(seconds=seconds)
-        marks = min(now() + timedelta(seconds=BOOKMARK_EVERY), ends - timedelta(seconds=LAST_BOOKMARK))
+        options, now = self.ask.options, self._sources.now
+        ends = now() + timedelta(seconds=DEFAULT_SECONDS if options.seconds is None else options.seconds)
+        marks = self._next_mark(ends)
         while not self._trouble:
             self._wakened.clear()
             if chunk := b"".join(self._ripe()):
                 yield chunk
-                continue
-            if now() >= ends:
+            elif not options.endless and now() >= ends:
                 return
-            if now() >= marks:
-                last = ends - timedelta(seconds=LAST_BOOKMARK)
-                marks = ends if now() >= last else min(now() + timedelta(seconds=BOOKMARK_EVERY), last)
-                if self.ask.options.bookmarks and not self._pending:
+            elif options.bookmarks and now() >= marks:
+                marks = self._next_mark(ends)
+                if not self._pending:
                     yield self._bookmark({})
-                continue
-            until = min(ends, marks, *(change.at + timedelta(seconds=self.lag) for change in [*self._pending][:1]))
-            try:
-                async with self._sources.timeout((until - now()).total_seconds()):
-                    await self._wakened.wait()
-            except TimeoutError:
-                continue
+            else:
+                due = [ends] * (not options.endless) + [marks] * options.bookmarks
+                await self._wait([*due, *(change.at + timedelta(seconds=self.lag) for change in [*self._pending][:1])])
+
+    def _next_mark(self, ends: datetime) -> datetime:
+        last = ends - timedelta(seconds=LAST_BOOKMARK)
+        now = self._sources.now()
+        return ends if now >= last else min(now + timedelta(seconds=BOOKMARK_EVERY), last)
+
+    async def _wait(self, due: list[datetime]) -> None:
+        """Until something happens or the first of these moments; without any, no timer is set."""
+        if not due:
+            await self._wakened.wait()
+            return
+        try:
+            async with self._sources.timeout((min(due) - self._sources.now()).total_seconds()):
+                await self._wakened.wait()
+        except TimeoutError:
+            return
 
     def _ripe(self) -> Iterator[bytes]:
         """The lines of those changes that this reader may know of by now."""

@@ -16,18 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 R = TypeVar("R")
+LONGEST = 30 * 86_400.0  # seconds of virtual time: watches renew themselves for ever, a run must not
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Deadlock(WindlassError):
-    """No timer is set and nothing is ready: nothing would ever happen again."""
+    """Nothing would ever happen again, or only what always happens."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
     now = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float) -> None:
         super().__init__()
+        self._limit = limit
         self.waiting: Callable[[], list[str]] = list
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
@@ -35,12 +37,14 @@ class _JumpingSelector(selectors.DefaultSelector):
             names = ", ".join(self.waiting())
             raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'nobody'}")
         self.now += max(0.0, timeout)
+        if self.now > self._limit:
+            raise Deadlock(f"not done after {self._limit:g} s of virtual time; waiting: {', '.join(self.waiting())}")
         return super().select(0)
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
+    def __init__(self, limit: float = LONGEST) -> None:
+        self._jumping = _JumpingSelector(limit)
         super().__init__(self._jumping)
         self._jumping.waiting = self._waiting
 
@@ -73,6 +77,7 @@ def virtual_sources(seed: int = 0) -> Sources:
     )
 
 
-def run(main: Coroutine[Any, Any, R]) -> R:
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+def run(main: Coroutine[Any, Any, R], *, limit: float = LONGEST) -> R:
+    """Runs to the end. Raises Deadlock where nothing can happen any more, or the end is not there in `limit` s."""
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
         return runner.run(main)
