@@ -22,7 +22,18 @@ KEPT_SPEC: dict[str, tuple[str, ...]] = {
     "Application": ("syncPolicy",),
 }  # fmt: skip
 DROPPED_STATUS = {"qosClass", "hostIP", "hostIPs", "podIP", "podIPs", "nominatedNodeName", "resourceHealthSource"}
-DROPPED_FIELDS = {"resourceVersion", "managedFields", "containerID", "imageID", "image", "volumeMounts", "resources"}
+DROPPED_FIELDS = {
+    *(
+        "resourceVersion",
+        "managedFields",
+        "lastProbeTime",
+        "containerID",
+        "imageID",
+        "image",
+        "volumeMounts",
+        "resources",
+    ),
+}
 KEEPS_RESOURCES = "Application"
 """A kind whose `resources` are no limits of a container but what we look at."""
 
@@ -32,6 +43,7 @@ REVISION = re.compile(r"\b[0-9a-f]{40}\b")
 ADDRESS = re.compile(r"\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?::\d+)?\b")
 DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 REPOSITORY = re.compile(r"https?://[^/\s\"]+/([a-z0-9-]+)\.git")
+GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
 
 
@@ -75,9 +87,9 @@ class Marks:
         for label in HASH_LABELS:
             if value := meta.get("labels", {}).get(label):
                 self._word(value.removeprefix(f"{meta.get('generateName', '')}"), "hash")
-        prefix = meta.get("generateName", "")
-        if prefix and meta["name"].startswith(prefix):
-            self._word(meta["name"].removeprefix(prefix), "suffix")
+        suffix = meta["name"].removeprefix(meta.get("generateName", ""))
+        if GENERATED.fullmatch(suffix):
+            self._word(suffix, "suffix")
         for text in _texts(item):
             self._times.update(TIME.findall(text))
 

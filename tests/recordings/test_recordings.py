@@ -1,4 +1,4 @@
-"""The recordings in the repository: they can be read, hold what they promise, and nothing of the machine they are from."""
+"""The recordings in the repository: they can be read, hold what they promise, and nothing of where they are from."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ OPERATIONS = [
     ("application-update", [None, "Running", "Succeeded", "Running", "Succeeded", "Running", "Succeeded"]),
     ("application-failed-sync", [None, "Running", "Failed", "Running", "Failed"]),
     ("application-degraded", [None, *["Running", "Succeeded"] * 3]),
-    ("application-automated", [None, "Running", "Succeeded", "Running", "Succeeded"]),
-    ("application-self-heal", [None, "Running", "Succeeded", "Running", "Succeeded"]),
+    ("application-automated", [None, "Running", "Succeeded"] * 2),
+    ("application-self-heal", [None, "Running", "Succeeded"] * 2),
     ("application-terminated", [None, "Running", "Terminating", "Failed"]),
     ("application-second-operation", [None, "Running", "Succeeded"]),
 ]

@@ -182,6 +182,7 @@ def job_script(
         await done(stage)
         await stage.settled()
         await stage.delete(JOBS.named(name, stage.namespace))
+        await stage.until_gone("Job")
         await stage.until_gone("Pod")
 
     return script
