@@ -6,7 +6,7 @@ BENCH := .venv-bench
 # Code without I/O, clock or waiting: every branch of it is tested.
 PURE := src/windlass/core/*,src/windlass/kube/resources.py,src/windlass/kube/retries.py,src/windlass/kube/lines.py,src/windlass/kube/objects.py,src/windlass/kube/proxies.py,src/windlass/kube/redactions.py,src/windlass/kube/api_errors.py
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
-E2E := $(BIN)/pytest tests/e2e $(wildcard tests/contracts) -v -s -p no:randomly --timeout=600 --durations=10
+E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint types imports coverage bench wheel lock clean e2e-build e2e e2e-up e2e-shell
@@ -66,8 +66,8 @@ e2e-build: $(VENV)/ready ## fill the cache of the test bed: real Kubernetes and 
 	$(BIN)/python -m tests.testbed build
 
 e2e: e2e-build ## the tests on the test bed; beds that are killed first, the shared one after
-	$(E2E) -m own_bed
-	$(E2E) -m "not own_bed"
+	$(E2E) tests/e2e -m own_bed
+	$(BIN)/python -m tests.testbed run $(E2E) tests/e2e tests/contracts -m "not own_bed"
 
 e2e-up: $(VENV)/ready ## run a test bed in the foreground; tests use it with WINDLASS_TESTBED
 	$(BIN)/python -m tests.testbed up --argocd

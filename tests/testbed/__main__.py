@@ -1,4 +1,4 @@
-"""python -m tests.testbed build | up | shell | pins: the bed from the command line."""
+"""python -m tests.testbed build | up | run | shell | pins: the bed from the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.testbed import argocd, fill, gobuild, lock, packages, pins, places, requirements
+from tests.testbed import argocd, fill, gobuild, kernel, lock, packages, pins, places, requirements
 from tests.testbed.bed import Bed, Cluster
 from tests.testbed.components import COMPONENTS, KUBERNETES
 from tests.testbed.progress import say, step
@@ -23,6 +23,8 @@ def main() -> int:
     build.add_argument("--drop-go-caches", action="store_true", help="remove Go's caches once the programs are there")
     up = commands.add_parser("up", help="run a bed in the foreground until Ctrl-C")
     up.add_argument("--argocd", action="store_true", help="with Argo CD")
+    run = commands.add_parser("run", help="run a command beside a bed of its own; it finds it by KUBECONFIG")
+    run.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
     commands.add_parser("shell", help="a shell with KUBECONFIG and kubectl of the running bed")
     commands.add_parser("pins", help="write go.mod and go.sum of all components anew").add_argument("names", nargs="*")
     try:
@@ -37,6 +39,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return _build(drop_go_caches=arguments.drop_go_caches or bool(os.environ.get("WINDLASS_DROP_GO_CACHES")))
     if arguments.command == "up":
         return _up(with_argocd=arguments.argocd)
+    if arguments.command == "run":
+        return _beside(arguments.words)
     if arguments.command == "shell":
         return _shell()
     return _pins(arguments.names)
@@ -74,6 +78,19 @@ def _up(*, with_argocd: bool) -> int:
         return 0
     finally:
         bed.stop()
+
+
+def _beside(command: list[str]) -> int:
+    with Bed() as bed:
+        cluster = bed.cluster()
+        config = str(cluster.kubeconfig)
+        names = {"KUBECONFIG": config, "WINDLASS_CONTRACT_KUBECONFIG": config, "WINDLASS_TESTBED": str(cluster.state)}
+        return subprocess.run(
+            command,
+            env=os.environ | names,
+            check=False,
+            preexec_fn=kernel.dies_with_us(),
+        ).returncode
 
 
 def _shell() -> int:

@@ -96,6 +96,8 @@ def _argocd_image(version: str) -> Image:
         *("applicationset-controller", "k8s-auth", "commit-server"),
     )
     config = "/app/config"
+    user = "argocd"
+    home = f"/home/{user}"
     return Image(
         references=(f"argoproj/argocd:{version}",),
         base="debian",
@@ -117,11 +119,11 @@ def _argocd_image(version: str) -> Image:
             f"{config}/tls": (0, 0o755),
             f"{config}/gpg/source": (0, 0o755),
             f"{config}/gpg/keys": (999, 0o700),
-            "/home/argocd": (999, 0o775),
+            home: (999, 0o775),
         },
         user="999",
-        workdir="/home/argocd",
-        environment={"USER": "argocd", "HOME": "/home/argocd"},
+        workdir=home,
+        environment={"USER": user, "HOME": home},
         entrypoint=("/usr/bin/tini", "--"),
     )
 

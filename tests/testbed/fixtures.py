@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
 def real_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A real Kubernetes of one node; WINDLASS_TESTBED names the directory of one that is already running."""
     running = os.environ.get("WINDLASS_TESTBED")
-    if running:
-        yield Cluster(Path(running))
-        return
-    with Bed() as bed:
-        cluster = bed.cluster()
+    with contextlib.nullcontext() if running else Bed() as bed:
+        cluster = bed.cluster() if bed else Cluster(Path(str(running)))
         yield cluster
         if request.session.testsfailed:
             say(f"\ntestbed: logs of every component are in {cluster.collect_logs('tests')}")
