@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PATH = Path("/run/lock/windlass-testbed.lock")
-_STATE_PREFIX = "windlass-testbed-"
+STATE_PREFIX = "windlass-testbed-"
 
 
 class BedInUse(Exception):
@@ -46,7 +46,7 @@ def take() -> Lock:
         os.close(descriptor)
         raise BedInUse(_describe(holder())) from None
     _remove_leftovers(holder())
-    directory = Path(tempfile.mkdtemp(prefix=_STATE_PREFIX))
+    directory = Path(tempfile.mkdtemp(prefix=STATE_PREFIX))
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), now, str(directory)))).encode(), 0)
@@ -55,8 +55,8 @@ def take() -> Lock:
 
 def _remove_leftovers(former: Holder | None) -> None:
     """Under the lock, every state directory is a dead one."""
-    found = set(Path(tempfile.gettempdir()).glob(f"{_STATE_PREFIX}*"))
-    if former is not None and Path(former.directory).name.startswith(_STATE_PREFIX):
+    found = set(Path(tempfile.gettempdir()).glob(f"{STATE_PREFIX}*"))
+    if former is not None and Path(former.directory).name.startswith(STATE_PREFIX):
         found.add(Path(former.directory))
     for directory in found:
         shutil.rmtree(directory, ignore_errors=True)
