@@ -8,10 +8,13 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PATH = Path("/run/lock/windlass-testbed.lock")
+_PATIENCE = 5.0
+"""Seconds for a bed that is just ending to be gone."""
 STATE_PREFIX = "windlass-testbed-"
 
 
@@ -40,17 +43,26 @@ def take() -> Lock:
     """Take the lock, remove what a killed holder left behind, and make a fresh state directory."""
     PATH.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(PATH, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise BedInUse(_describe(holder())) from None
+    deadline = time.monotonic() + _PATIENCE
+    while not _locked(descriptor):
+        if time.monotonic() > deadline:
+            os.close(descriptor)
+            raise BedInUse(_describe(holder()))
+        time.sleep(0.1)
     _remove_leftovers(holder())
     directory = Path(tempfile.mkdtemp(prefix=STATE_PREFIX))
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), now, str(directory)))).encode(), 0)
     return Lock(descriptor, directory)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_leftovers(former: Holder | None) -> None:
