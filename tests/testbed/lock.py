@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PATH = Path("/run/lock/windlass-testbed.lock")
-_PATIENCE = 5.0
-"""Seconds for a bed that is just ending to be gone."""
 STATE_PREFIX = "windlass-testbed-"
 
 
@@ -39,13 +37,18 @@ class Lock:
     directory: Path
 
 
+def patience() -> float:
+    """Seconds to wait for another bed to end: WINDLASS_TESTBED_WAIT, or what one needs that is just ending."""
+    return float(os.environ.get("WINDLASS_TESTBED_WAIT", "5"))
+
+
 def take() -> Lock:
     """Take the lock, remove what a killed holder left behind, and make a fresh state directory."""
     PATH.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(PATH, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    deadline = time.monotonic() + _PATIENCE
+    begin = time.monotonic()
     while not _locked(descriptor):
-        if time.monotonic() > deadline:
+        if time.monotonic() > begin + patience():
             os.close(descriptor)
             raise BedInUse(_describe(holder()))
         time.sleep(0.1)
