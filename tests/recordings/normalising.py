@@ -23,16 +23,8 @@ KEPT_SPEC: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 DROPPED_STATUS = {"qosClass", "hostIP", "hostIPs", "podIP", "podIPs", "nominatedNodeName", "resourceHealthSource"}
 DROPPED_FIELDS = {
-    *(
-        "resourceVersion",
-        "managedFields",
-        "lastProbeTime",
-        "containerID",
-        "imageID",
-        "image",
-        "volumeMounts",
-        "resources",
-    ),
+    *("resourceVersion", "managedFields", "lastProbeTime", "containerID"),
+    *("imageID", "image", "volumeMounts", "resources"),
 }
 KEEPS_RESOURCES = "Application"
 """A kind whose `resources` are no limits of a container but what we look at."""
