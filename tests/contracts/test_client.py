@@ -141,8 +141,7 @@ async def test_delete_with_propagation(kube: KubeClient, namespace: str, propaga
     hold = "contracts.windlass.dev/hold"
     ref = CONFIG_MAPS.named("a", namespace)
     await kube.create(CONFIG_MAPS.within(namespace), config_map("a", None, finalizers=[hold]))
-    await kube.delete(ref, propagation=propagation)  # type: ignore[arg-type]
-    left = (await kube.get(ref))["metadata"]
+    left = (await kube.delete(ref, propagation=propagation))["metadata"]  # type: ignore[arg-type]
     assert "deletionTimestamp" in left
     assert [name for name in left["finalizers"] if name != hold] == (finalizers or [])
     await kube.patch(ref, {"metadata": {"finalizers": None}})
