@@ -154,9 +154,10 @@ class HttpTransport:
                 await old.session.close()
 
     def _new_pool(self, certificate: ClientCertificate | None) -> _Pool:
+        secure = self._connection.server.startswith("https:")  # reading the system's authorities takes a while
         connector = aiohttp.TCPConnector(
             limit=0,  # the client's token bucket guards the server
-            ssl=certificates.context_for(self._connection.tls, certificate, self._environ),
+            ssl=certificates.context_for(self._connection.tls, certificate, self._environ) if secure else True,
             keepalive_timeout=IDLE_SECONDS,
             enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # where Python does not need it, asking is a warning
             socket_factory=_lasting_socket,
