@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from windlass.kube.clients import KubeClient
     from windlass.kube.connections import Connection
+    from windlass.kube.objects import Plain
     from windlass.kube.readers import KubeReader
 
 VARIABLE = "WINDLASS_CONTRACT_KUBECONFIG"
@@ -70,6 +71,28 @@ def customs(connection: Connection) -> Iterator[Customs]:
     asyncio.run(set_up())
     yield kinds
     asyncio.run(tear_down())
+
+
+@pytest.fixture(scope="session")
+def shared_namespace(connection: Connection) -> Iterator[str]:
+    """One for all tests that need only a name of their own, not an empty namespace: making and ending one is slow."""
+    name = f"contracts-{uuid.uuid4().hex[:10]}"
+
+    async def send(method: str, path: str, body: Plain | None = None) -> None:
+        server = Server(connection)
+        await server.raw().ok(method, path, body)
+        await server.close()
+
+    item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    asyncio.run(send("POST", NAMESPACES.everywhere.path, item))
+    yield name
+    asyncio.run(send("DELETE", NAMESPACES.named(name).path))
+
+
+@pytest.fixture
+def name() -> str:
+    """For an object in a namespace shared with others."""
+    return f"n{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture

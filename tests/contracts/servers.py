@@ -148,15 +148,14 @@ class Server:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._opened: list[Transport] = []
-
-    def transport(self) -> Transport:
-        return self._open(self.connection)
+        self.transport = self._open(connection)
+        """The administrator's."""
 
     def raw(self) -> Raw:
-        return Raw(self.transport())
+        return Raw(self.transport)
 
     def client(self, *, manager: str = "windlass", transport: Transport | None = None) -> KubeClient:
-        return KubeClient(Calls(transport or self.transport(), limits=UNHURRIED), manager=manager)
+        return KubeClient(Calls(transport or self.transport, limits=UNHURRIED), manager=manager)
 
     def anonymous(self) -> Raw:
         return Raw(self._open(self._without_login()))

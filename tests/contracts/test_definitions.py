@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
+def namespace(shared_namespace: str) -> str:
+    """These tests need only names of their own."""
+    return shared_namespace
+
+
+@pytest.fixture
 def group() -> str:
     return f"d{uuid.uuid4().hex[:8]}.contracts.windlass.dev"
 
@@ -180,8 +186,8 @@ DEFAULTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("given", "expected"), DEFAULTS)
-async def test_defaults(raw: Raw, widgets: str, customs: Customs, given: Plain, expected: Plain) -> None:
-    created = await raw.ok("POST", widgets, customs.widget("a", **given))
+async def test_defaults(raw: Raw, widgets: str, customs: Customs, given: Plain, expected: Plain, name: str) -> None:
+    created = await raw.ok("POST", widgets, customs.widget(name, **given))
     assert created["spec"] == {"size": "small", **expected}
 
 
@@ -203,40 +209,46 @@ PRUNING: list[Any] = [
 
 @pytest.mark.parametrize(("given", "kept"), PRUNING)
 async def test_what_the_schema_does_not_know_is_dropped(
-    raw: Raw, widgets: str, customs: Customs, given: Plain, kept: Plain
+    raw: Raw, widgets: str, customs: Customs, given: Plain, kept: Plain, name: str
 ) -> None:
-    created = await raw.ok("POST", widgets, customs.widget("a", **given))
+    created = await raw.ok("POST", widgets, customs.widget(name, **given))
     assert created["spec"] == {"size": "small", "replicas": 1, "level": "normal", **kept}
 
 
-async def test_unknown_fields_at_the_top_are_dropped(raw: Raw, widgets: str, customs: Customs) -> None:
-    created = await raw.ok("POST", widgets, {**customs.widget("a"), "nonsense": 1})
+async def test_unknown_fields_at_the_top_are_dropped(raw: Raw, widgets: str, customs: Customs, name: str) -> None:
+    created = await raw.ok("POST", widgets, {**customs.widget(name), "nonsense": 1})
     assert "nonsense" not in created
 
 
-async def test_an_unknown_field_is_dropped_with_a_warning_by_default(raw: Raw, widgets: str, customs: Customs) -> None:
-    answer = await raw("POST", widgets, customs.widget("a", nonsense=1))
+async def test_an_unknown_field_is_dropped_with_a_warning_by_default(
+    raw: Raw, widgets: str, customs: Customs, name: str
+) -> None:
+    answer = await raw("POST", widgets, customs.widget(name, nonsense=1))
     assert answer.status == 201
     assert answer.headers["Warning"] == '299 - "unknown field \\"spec.nonsense\\""'
 
 
 async def test_a_warning_is_not_given_where_unknown_fields_are_to_be_ignored(
-    raw: Raw, widgets: str, customs: Customs
+    raw: Raw, widgets: str, customs: Customs, name: str
 ) -> None:
-    answer = await raw("POST", f"{widgets}?fieldValidation=Ignore", customs.widget("a", nonsense=1))
+    answer = await raw("POST", f"{widgets}?fieldValidation=Ignore", customs.widget(name, nonsense=1))
     assert answer.status == 201
     assert "Warning" not in answer.headers
 
 
-async def test_an_apply_of_an_unknown_custom_field_is_refused(raw: Raw, widgets: str, customs: Customs) -> None:
-    answer = await raw("PATCH", f"{widgets}/a?fieldManager=m", customs.widget("a", nonsense=1), APPLY)
+async def test_an_apply_of_an_unknown_custom_field_is_refused(
+    raw: Raw, widgets: str, customs: Customs, name: str
+) -> None:
+    answer = await raw("PATCH", f"{widgets}/{name}?fieldManager=m", customs.widget(name, nonsense=1), APPLY)
     assert (answer.status, answer.reason) == (500, "")
     assert ".spec.nonsense: field not declared in schema" in answer.message
 
 
-async def test_removing_a_defaulted_field_brings_the_default_back(raw: Raw, widgets: str, customs: Customs) -> None:
-    await raw.ok("POST", widgets, customs.widget("a", replicas=5))
-    changed = await raw.ok("PATCH", f"{widgets}/a", {"spec": {"replicas": None}}, MERGE)
+async def test_removing_a_defaulted_field_brings_the_default_back(
+    raw: Raw, widgets: str, customs: Customs, name: str
+) -> None:
+    await raw.ok("POST", widgets, customs.widget(name, replicas=5))
+    changed = await raw.ok("PATCH", f"{widgets}/{name}", {"spec": {"replicas": None}}, MERGE)
     assert changed["spec"]["replicas"] == 1
 
 
