@@ -9,7 +9,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports coverage bench wheel lock clean e2e-build e2e e2e-up e2e-shell
+.PHONY: help demo test check lint types imports coverage bench wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -74,6 +74,9 @@ e2e-up: $(VENV)/ready ## run a test bed in the foreground; tests use it with WIN
 
 e2e-shell: $(VENV)/ready ## a shell with kubectl for the running test bed
 	$(BIN)/python -m tests.testbed shell
+
+recordings: e2e-build ## record anew what real controllers do, on a bed of its own; review reads the diff
+	$(BIN)/python -m tests.testbed run $(BIN)/python -m tests.recordings record $(NAMES)
 
 clean: ## forget the environment and all caches
 	rm -rf $(VENV) $(BENCH) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

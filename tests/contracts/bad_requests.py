@@ -68,7 +68,8 @@ def deploying(**spec: Any) -> dict[str, Any]:
 
 def pod_with(*names: str) -> dict[str, Any]:
     containers = [{"name": name, "image": "registry.invalid/none:1"} for name in names]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": containers}}
+    spec = {"serviceAccountName": "here", "containers": containers}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": spec}
 
 
 def eviction(name: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -61,8 +62,10 @@ async def test_a_list_of_many_comes_in_pages_and_whole(server: Server, namespace
     transport = Passing(server.transport)
     kube = server.client(transport=transport)
     count = PAGE + 20
-    for index in range(count):
-        await kube.create(SECRETS.within(namespace), secret(f"s{index:04}", labels={"odd": str(index % 2)}))
+    async with asyncio.TaskGroup() as tasks:
+        for index in range(count):
+            item = secret(f"s{index:04}", labels={"odd": str(index % 2)})
+            tasks.create_task(kube.create(SECRETS.within(namespace), item))
     transport.asked.clear()
     listing = await kube.list(SECRETS.within(namespace))
     assert [item["metadata"]["name"] for item in listing.items] == [f"s{index:04}" for index in range(count)]
@@ -138,8 +141,7 @@ async def test_delete_with_propagation(kube: KubeClient, namespace: str, propaga
     hold = "contracts.windlass.dev/hold"
     ref = CONFIG_MAPS.named("a", namespace)
     await kube.create(CONFIG_MAPS.within(namespace), config_map("a", None, finalizers=[hold]))
-    await kube.delete(ref, propagation=propagation)  # type: ignore[arg-type]
-    left = (await kube.get(ref))["metadata"]
+    left = (await kube.delete(ref, propagation=propagation))["metadata"]  # type: ignore[arg-type]
     assert "deletionTimestamp" in left
     assert [name for name in left["finalizers"] if name != hold] == (finalizers or [])
     await kube.patch(ref, {"metadata": {"finalizers": None}})
@@ -156,6 +158,7 @@ async def test_status_and_scale(kube: KubeClient, namespace: str, customs: Custo
     assert (await kube.get(ref.sub("scale")))["kind"] == "Scale"
     await kube.create(DEPLOYMENTS.within(namespace), deployment("web"))
     scale = await kube.get(DEPLOYMENTS.named("web", namespace).sub("scale"))
+    del scale["metadata"]["resourceVersion"]  # its controller writes the status meanwhile
     scaled = await kube.replace(DEPLOYMENTS.named("web", namespace).sub("scale"), {**scale, "spec": {"replicas": 1}})
     assert scaled["spec"] == {"replicas": 1}
 
@@ -164,6 +167,7 @@ async def test_eviction(kube: KubeClient, namespace: str) -> None:
     await kube.create(SERVICE_ACCOUNTS.within(namespace), account("pods"))
     created = await kube.create(PODS.within(namespace), pod("a", account="pods"))
     ref = PODS.named("a", namespace)
+    await kube.patch(ref.sub("status"), {"status": {"phase": "Running"}})
     await kube.evict(ref, dry_run=True)
     with pytest.raises(Conflict):
         await kube.evict(ref, uid="00000000-0000-4000-8000-000000000000")

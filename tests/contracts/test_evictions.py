@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.contracts.kinds import BUDGETS, pod
 from tests.contracts.servers import MERGE, until
+from tests.contracts.transports import Passing
 from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
-    from tests.contracts.servers import Answer, Raw
+    from tests.contracts.servers import Answer, Raw, Server
     from windlass.kube.objects import Plain
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
@@ -75,6 +77,22 @@ async def test_a_budget_that_is_used_up_says_wait(raw: Raw, namespace: str, read
     assert cause["reason"] == "DisruptionBudget"
     assert "The disruption budget b needs 1 healthy pods" in cause["message"]
     assert not await is_gone(raw, namespace)
+
+
+async def test_our_client_waits_for_the_budget(server: Server, raw: Raw, namespace: str, ready: Plain) -> None:
+    assert ready
+    await with_budget(raw, namespace, needed=1)
+    transport = Passing(server.transport)
+    async with asyncio.TaskGroup() as tasks:
+        evicting = tasks.create_task(server.client(transport=transport).evict(PODS.named("a", namespace)))
+
+        async def has_asked() -> bool:
+            return bool(transport.asked)
+
+        await until(has_asked, "the first attempt")
+        await raw.ok("DELETE", BUDGETS.named("b", namespace).path)
+        assert (await evicting)["status"] == "Success"
+    assert await is_gone(raw, namespace)
 
 
 async def test_a_budget_that_is_not_used_up_lets_go(raw: Raw, namespace: str, ready: Plain) -> None:

@@ -67,7 +67,7 @@ async def test_logs_of_a_pod_that_has_not_started(raw: Raw, path: str) -> None:
     item = running("a", "true", schedulerName="contracts-nobody")
     await raw.ok("POST", path, item)
     answer = await raw("GET", f"{path}/a/log")
-    assert (answer.status, answer.body) == (200, b"")
+    assert (answer.status, answer.body) == (204, b"")
 
 
 async def test_an_exit_code_and_its_reason(raw: Raw, path: str) -> None:

@@ -19,6 +19,7 @@ from windlass.kube.reflectors import Reflector
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.contracts.definitions import Customs
     from tests.contracts.servers import Server
     from windlass.kube.clients import KubeClient
     from windlass.kube.resources import Ref
@@ -120,10 +121,12 @@ async def test_a_view_of_a_selection_loses_what_no_longer_matches(
         following.cancel()
 
 
-async def test_a_view_of_a_forgotten_version_is_made_anew(server: Server, kube: KubeClient, namespace: str) -> None:
-    """An expired version costs one more list and loses nothing."""
-    ref = SECRETS.within(namespace)
-    await kube.create(ref, secret("a"))
+async def test_a_view_of_a_forgotten_version_is_made_anew(
+    server: Server, kube: KubeClient, namespace: str, customs: Customs
+) -> None:
+    """The history of a custom kind begins after its definition, so the first of all versions is forgotten for sure."""
+    ref = customs.widgets.within(namespace)
+    await kube.create(ref, customs.widget("a"))
     transport = WithoutInitialEvents(server.transport)
     reflector = Reflector(server.client(transport=transport), ref, Plain)
     reflector._since = "1"
@@ -135,3 +138,6 @@ async def test_a_view_of_a_forgotten_version_is_made_anew(server: Server, kube: 
 
         await until(is_there, "the object in view")
         following.cancel()
+    targets = [request.target for request in transport.asked]
+    assert "resourceVersion=1" in targets[0]
+    assert any("watch=1" not in target for target in targets[1:]), "a list was needed"

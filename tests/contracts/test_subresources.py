@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.contracts.kinds import DEPLOYMENTS, JOBS, deployment, pod_spec
+from tests.contracts.kinds import DEPLOYMENTS, deployment
 from tests.contracts.servers import APPLY, JSON_PATCH, MERGE, until
 
 if TYPE_CHECKING:
@@ -155,38 +155,6 @@ async def test_generation_of_a_deployment(raw: Raw, namespace: str, name: str) -
     assert annotated["metadata"]["generation"] == 2, "annotations of a Deployment go on to its ReplicaSets"
     scaled = await raw.ok("PATCH", f"{path}/{name}", {"spec": {"minReadySeconds": 1}}, MERGE)
     assert scaled["metadata"]["generation"] == 3
-
-
-async def test_a_job_has_a_generation_and_its_labels_filled_in(raw: Raw, namespace: str, name: str) -> None:
-    template = {"spec": {**pod_spec(), "restartPolicy": "Never"}}
-    item = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name},
-        "spec": {"suspend": True, "template": template},
-    }
-    created = await raw.ok("POST", JOBS.within(namespace).path, item)
-    uid = created["metadata"]["uid"]
-    assert created["metadata"]["generation"] == 1
-    assert created["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
-    labels = created["spec"]["template"]["metadata"]["labels"]
-    assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == name
-    defaults = {
-        name: created["spec"][name] for name in ("backoffLimit", "completions", "parallelism", "completionMode")
-    }
-    assert defaults == {"backoffLimit": 6, "completions": 1, "parallelism": 1, "completionMode": "NonIndexed"}
-
-
-async def test_defaults_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
-    item = deployment(name)
-    del item["spec"]["replicas"]
-    created = await raw.ok("POST", f"{DEPLOYMENTS.within(namespace).path}?dryRun=All", item)
-    spec = created["spec"]
-    assert (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (1, 10, 600)
-    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
-    container = spec["template"]["spec"]["containers"][0]
-    assert (container["imagePullPolicy"], container["terminationMessagePolicy"]) == ("IfNotPresent", "File")
-    assert spec["template"]["spec"]["restartPolicy"] == "Always"
 
 
 async def test_the_scale_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ def test_a_second_start_names_the_holder(real_cluster: Cluster) -> None:
     second = subprocess.run(
         [sys.executable, "-m", "tests.testbed", "up"],
         cwd=places.CHECKOUT,
+        env=os.environ | {"WINDLASS_TESTBED_WAIT": "0"},
         check=False,
         capture_output=True,
         text=True,

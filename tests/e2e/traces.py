@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from tests.testbed import cgroups
+from tests.testbed import cgroups, lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +42,22 @@ def look() -> Traces:
             if not line.startswith(("#", ":"))
         ),
         cgroups=frozenset(str(path) for path in _cgroup_directories()),
-        directories=frozenset(str(path) for path in Path(tempfile.gettempdir()).glob("windlass-testbed-*")),
+        directories=frozenset(str(path) for path in Path(tempfile.gettempdir()).glob(f"{lock.STATE_PREFIX}*")),
     )
 
 
 def _processes() -> frozenset[str]:
-    """Processes of a bed: in its cgroup, in another PID namespace, or started from the package."""
-    ours = Path("/proc/self/ns/pid").readlink()
+    """Processes of a bed: in its cgroup, with its state directory among their arguments, or its warden."""
     found = set()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal():
             continue
         try:
             command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            foreign = (entry / "ns" / "pid").readlink() != ours
             inside = f"/{cgroups.NAME}" in (entry / "cgroup").read_text()
         except OSError:  # ended while we looked
             continue
-        if foreign or inside or "tests.testbed" in command:
+        if inside or lock.STATE_PREFIX in command or "tests.testbed.warden" in command:
             found.add(f"{entry.name} {command}")
     return frozenset(found)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from tests.testbed import addresses, gobuild, places
+from tests.testbed import addresses, gobuild, lock, places
 from tests.testbed.components import KUBERNETES
 from tests.testbed.warden import START_TIMEOUT
 
@@ -154,7 +154,7 @@ class Bed:
     def cluster(self) -> Cluster:
         """Wait until the node is ready."""
         assert self._warden.stdout is not None
-        line = _read_line(self._warden.stdout, START_TIMEOUT + 30)
+        line = _read_line(self._warden.stdout, START_TIMEOUT + 30 + lock.patience())
         if not line:
             self.stop()
             raise RuntimeError(f"the test bed did not start (status {self._warden.returncode}); the reason is above")
