@@ -66,10 +66,23 @@ def _containers(pod_spec: Any) -> None:
         container.setdefault("imagePullPolicy", "Always" if newest and "@" not in image else "IfNotPresent")
 
 
-def fill_in(kind_id: str, body: Body, *, is_new: bool) -> None:
+def _service(body: Body, before: Body | None) -> None:
+    """An address that follows from the uid: the same in every run of one seed."""
+    spec = body.setdefault("spec", {})
+    for port in spec.get("ports", ()):
+        port.setdefault("targetPort", port.get("port"))
+    kept = (before or {}).get("spec", {}).get("clusterIP")
+    number = int(body["metadata"]["uid"][:8], 16)
+    spec.setdefault("clusterIP", kept or f"10.{96 + number % 16}.{number >> 8 & 255}.{number >> 16 & 255}")
+    spec.setdefault("clusterIPs", [spec["clusterIP"]])
+
+
+def fill_in(kind_id: str, body: Body, before: Body | None = None) -> None:
     """In place, after the defaults of the schema."""
-    if is_new and kind_id in ON_CREATE:
+    if before is None and kind_id in ON_CREATE:
         ON_CREATE[kind_id](body)
+    if kind_id == "services":
+        _service(body, before)
     if kind_id == "secrets":
         _secret(body)
     if kind_id == "namespaces":

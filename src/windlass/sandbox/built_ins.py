@@ -90,8 +90,8 @@ SKETCHES = {
     """,
     "ServiceAccount": "secrets[name]",
     "Lease": "spec.acquireTime:time\nspec.renewTime:time",
-    "ConfigMap": "data:texts\nbinaryData:texts",
-    "Secret": 'data:texts\nstringData:texts\ntype="Opaque"',
+    "ConfigMap": "data:texts\nbinaryData:coded",
+    "Secret": 'data:coded\nstringData:texts\ntype="Opaque"',
     "Node": "status.conditions[type]\nstatus.addresses[type]",
     "PersistentVolume": 'spec.persistentVolumeReclaimPolicy="Retain"\nspec.volumeMode="Filesystem"\n'
     'status={"phase":"Pending"}',

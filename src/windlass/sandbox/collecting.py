@@ -79,22 +79,25 @@ class Collecting:
     async def run(self) -> None:
         while True:
             await self._wakened.wait()
-            self._wakened.clear()
             await self._server.sources.sleep(REACTION)
-            again: dict[tuple[str, str], None] = {}
-            while self._todo:
-                what, which = next(iter(self._todo))
-                del self._todo[what, which]
-                try:
-                    await {"object": self._object, "namespace": self._namespace, "kind": self._kind}[what](which)
-                except Refusal as refusal:
-                    if refusal.code < 429:
-                        continue  # changed meanwhile: that change is noted, too
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Does all that there is to do now."""
+        self._wakened.clear()
+        work = {"object": self._object, "namespace": self._namespace, "kind": self._kind}
+        again: dict[tuple[str, str], None] = {}
+        while self._todo:
+            what, which = next(iter(self._todo))
+            del self._todo[what, which]
+            try:
+                await work[what](which)
+            except (Refusal, Severed) as error:
+                # A refusal of what changed meanwhile is no matter: that change is noted, too.
+                if isinstance(error, Severed) or error.code >= 429:
                     again[what, which] = None
-                except Severed:
-                    again[what, which] = None
-            for what, which in again:
-                self._later(what, which)
+        for what, which in again:
+            self._later(what, which)
 
     async def _object(self, uid: str) -> None:
         found = self._store.by_uid(uid)

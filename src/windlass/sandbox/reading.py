@@ -116,7 +116,7 @@ class Reading:
         if options.version_match == "Exact":
             version = int(options.resource_version)
             if version < self._store.floor:
-                raise statuses.expired(f"The resourceVersion for the provided list is too old: {version}")
+                raise statuses.expired("The resourceVersion for the provided list is too old.")
             return version, ""
         return (current if at is None else at), ""
 

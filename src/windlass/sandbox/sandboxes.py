@@ -40,6 +40,7 @@ class Sandbox:
         for name in NAMESPACES:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             await self.server.perform(Ask(verb="create", kind=kind, body=body))
+        await self._collecting.settle()
         return self
 
     async def __aexit__(

@@ -125,7 +125,7 @@ def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
 
     `spec.containers[name] @container` is a list keyed by name whose items are the part named container,
     `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas:integer=1` a type and a default,
-    `data:texts` a mapping to text, `spec.renewTime:time` a moment.
+    `data:texts` a mapping to text, `data:coded` one to base64, `spec.renewTime:time` a moment.
     """
     root = Node(preserves=True, sketched=True)
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -149,9 +149,11 @@ def _grow(node: Node, step: str) -> Node:
         child.map_type = "atomic"
     if kind == "time":
         child.type, child.format = "string", "date-time"
+    elif kind in {"texts", "coded"}:
+        child.type = "object"
+        child.additional_properties = Node(type="string", format="byte" if kind == "coded" else "")
     elif kind:
-        child.type = "object" if kind == "texts" else kind
-        child.additional_properties = Node(type="string") if kind == "texts" else None
+        child.type = kind
     if not step.endswith("]"):
         return child
     keys = tuple(filter(None, step[len(name) + 1 : -1].split(",")))

@@ -155,6 +155,13 @@ class Server:
     def _check(self, ask: Ask, before: Body | None, after: Body) -> None:
         kind = ask.kind
         self.authorizing.require_held(ask, after)
+        if kind.id == "pods" and before is None:
+            account = after["spec"]["serviceAccountName"]
+            if self.store.get("serviceaccounts", ask.namespace, account) is None:
+                why = (
+                    f'error looking up service account {ask.namespace}/{account}: serviceaccount "{account}" not found'
+                )
+                raise statuses.forbidden(kind, after["metadata"]["name"], why)
         if kind.id != definitions.DEFINITIONS:
             return
         errors = definitions.errors(after)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from windlass.sandbox.schemas import Node
 
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/\s]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*")
 TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -31,8 +32,9 @@ def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[Fi
 
 
 def mistyped(value: Any, node: Node) -> str:
-    """The first field that has a value of another type than its own."""
-    return next((e.field for e in _errors(value, node, "", None) if e.reason == "FieldValueTypeInvalid"), "")
+    """The first field that has a value of another type than its own, and what is wrong with it."""
+    found = (e for e in _errors(value, node, "", None) if e.reason == "FieldValueTypeInvalid")
+    return next((f"{error.field}: {error.message}" for error in found), "")
 
 
 def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldError]:
@@ -115,6 +117,8 @@ def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
     if node.format == "date-time" and not TIME.fullmatch(value):
         message = f'{_in_body(path)} must be of type date-time: "{value}"'
         yield invalid_value(path, value, message, reason="FieldValueTypeInvalid")
+    if node.format == "byte" and not BASE64.fullmatch(value):
+        yield FieldError("FieldValueTypeInvalid", path, "illegal base64 data")
     if len(value) < node.min_length:
         yield invalid_value(path, value, f"{_in_body(path)} should be at least {node.min_length} chars long")
     if node.max_length is not None and len(value) > node.max_length:

@@ -113,7 +113,7 @@ class Writing:
         after, warnings = self._shaped(ask, after, before)
         after = rules.carried_over(ask, before, after)
         if not kind.custom:
-            admitting.fill_in(kind.id, after, is_new=False)
+            admitting.fill_in(kind.id, after, before)
         generation = rules.next_generation(kind, before, after)
         if generation is not None:
             after["metadata"]["generation"] = generation
@@ -164,7 +164,7 @@ class Writing:
         if errors:
             raise statuses.invalid(kind, meta.get("name", ""), errors)
         if not kind.custom:
-            admitting.fill_in(kind.id, body, is_new=True)
+            admitting.fill_in(kind.id, body)
         self._require_namespace(kind, ask.namespace, meta["name"])
         self._require_valid(ask, None, body)
         return body
