@@ -165,7 +165,7 @@ async def test_initial_events_and_version_match_go_together(raw: Raw, path: str,
 
 
 async def test_a_watch_that_times_out_ends_in_good_order_with_a_bookmark(raw: Raw, path: str) -> None:
-    """Rarely it has the mark of the end of initial events, though none were asked for: others' watches leak into it."""
+    """Once it had the mark that ends initial events, though none were asked for; so that is left open."""
     created = await raw.ok("POST", path, secret("a"))
     async with raw.watch(f"{path}?timeoutSeconds=3&allowWatchBookmarks=true&resourceVersion=0") as watching:
         events = await watching.rest()
