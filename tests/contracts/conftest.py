@@ -13,6 +13,8 @@ import pytest
 from tests.contracts.definitions import Customs, install
 from tests.contracts.kinds import CRDS, NAMESPACES
 from tests.contracts.servers import Raw, Server
+from tests.sandbox.differences import skip_differences
+from tests.sandbox.running import running_sandbox
 from windlass.kube import kubeconfigs
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from windlass.kube.readers import KubeReader
 
 VARIABLE = "WINDLASS_CONTRACT_KUBECONFIG"
-HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,24 +33,21 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "controllers: needs controllers that act by themselves (GC, namespaces, workloads)"
     )
     config.addinivalue_line("markers", "kubelet: needs a node that runs pods")
-    if _is_asked_for(config) and not os.environ.get(VARIABLE):  # noqa: TID251 - the suite's own entrance
-        raise pytest.UsageError(f"{VARIABLE} is not set: name the kubeconfig of the API server to be tested")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collected only when asked for by path: the ordinary suite needs no server."""
-    return None if _is_asked_for(config) or HERE not in collection_path.parents else True
-
-
-def _is_asked_for(config: pytest.Config) -> bool:
-    asked = [(config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args]
-    return any(path == HERE or HERE in path.parents for path in asked)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not os.environ.get(VARIABLE):  # noqa: TID251 - the suite's own entrance
+        skip_differences(items)
 
 
 @pytest.fixture(scope="session")
-def connection() -> Connection:
-    """The server under test. The one place that decides which: without a name, a sandbox could be started here."""
-    return kubeconfigs.load_file(Path(os.environ[VARIABLE]))  # noqa: TID251 - the suite's own entrance
+def connection() -> Iterator[Connection]:
+    """The server under test: the one that the variable names, else a sandbox."""
+    if named := os.environ.get(VARIABLE):  # noqa: TID251 - the suite's own entrance
+        yield kubeconfigs.load_file(Path(named))
+        return
+    with running_sandbox(enforce_rbac=True) as kubeconfig:
+        yield kubeconfigs.load(kubeconfig.encode(), where="the sandbox")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.kube.leaks import assert_hidden
-from tests.virtual_time import EPOCH
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import Unreachable
 from windlass.kube.clocks import Clock
@@ -19,6 +18,7 @@ from windlass.kube.connections import ClientCertificate, Connection, ExecPlugin,
 from windlass.kube.credentials import credentials_for
 from windlass.kube.exec_plugins import PluginCredentials
 from windlass.kube.identities import Identity
+from windlass.simulation.virtual_time import EPOCH
 
 if TYPE_CHECKING:
     from pathlib import Path

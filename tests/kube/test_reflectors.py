@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kube.model_server import LOST, REFUSED, ModelServer
-from tests.virtual_time import run, virtual_clock
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, Forbidden, ServerError, Unreachable
 from windlass.kube.calls import Calls
 from windlass.kube.objects import Plain, Typed
 from windlass.kube.readers import KubeReader
 from windlass.kube.reflectors import Reflector
 from windlass.kube.resources import Resource
+from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
