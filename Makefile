@@ -21,6 +21,9 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+demo: $(VENV)/ready ## what exists, shown on a cluster that lives in the process
+	$(BIN)/python -m examples.following
+
 test: $(VENV)/ready ## the quick suite
 	$(BIN)/pytest -n 2 -q
 
@@ -67,7 +70,7 @@ e2e-build: $(VENV)/ready ## fill the cache of the test bed: real Kubernetes and 
 
 e2e: e2e-build ## the tests on the test bed; beds that are killed first, the shared one after
 	$(E2E) tests/e2e -m own_bed
-	$(BIN)/python -m tests.testbed run $(E2E) tests/e2e tests/contracts -m "not own_bed"
+	$(BIN)/python -m tests.testbed run sh -c '$(E2E) tests/e2e -m "not own_bed" && $(BIN)/pytest -n 2 -q tests/contracts'
 
 e2e-up: $(VENV)/ready ## run a test bed in the foreground; tests use it with WINDLASS_TESTBED
 	$(BIN)/python -m tests.testbed up --argocd

@@ -117,7 +117,7 @@ def _api_server(state: Path) -> tuple[str, ...]:
         # One file however long the run: megabytes after which it would be rotated.
         "--audit-log-maxsize=4000",
         # Old versions are forgotten within a test run, as they are on a server that has run for a while.
-        "--etcd-compaction-interval=30s",
+        "--etcd-compaction-interval=15s",
     )
 
 
