@@ -17,6 +17,7 @@ from windlass.sandbox.serving import served
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+JOURNAL = 100_000  # requests remembered: a day of use must not eat the memory
 DEFAULT = "windlass-sandbox.kubeconfig"
 
 
@@ -38,6 +39,7 @@ async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end.set)
     async with Sandbox(sources.real(serving.speed)) as sandbox, served(sandbox, serving.port, context) as address:
+        sandbox.server.journal.keep(JOURNAL)
         content = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
         with _written(Path(serving.kubeconfig), content) as place:
             tell(f"sandbox    {address}  (stop it with Ctrl-C; it forgets everything)")

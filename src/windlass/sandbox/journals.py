@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,7 +35,11 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Journal:
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: deque[Entry] = deque()
+
+    def keep(self, most: int) -> None:
+        """Forgets the oldest entries beyond this number, from now on."""
+        self.entries = deque(self.entries, maxlen=most)
 
     def write(self, entry: Entry) -> None:
         self.entries.append(entry)

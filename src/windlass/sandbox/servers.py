@@ -53,10 +53,12 @@ class Server:
 
     async def perform(self, ask: Ask) -> Outcome:
         """Carries a request out, as faults allow. Raises Refusal, or Severed where no answer comes."""
-        code, name = 0, ask.name
+        code, name = 0, ask.name or _name_in(ask.body)
         try:
             outcome = await self._disturbed(ask)
-            code, name = outcome.code, ask.name or _name_of(outcome)
+            code = outcome.code
+            if isinstance(outcome.item, Stored):
+                name = outcome.item.name
         except Refusal as refusal:
             code = refusal.code
             raise
@@ -171,8 +173,7 @@ class Server:
             definitions.prepare(after)
 
 
-def _name_of(outcome: Outcome) -> str:
-    """The name of what a create made."""
-    if isinstance(outcome.item, dict):
-        return str(outcome.item.get("metadata", {}).get("name", ""))
-    return outcome.item.name if isinstance(outcome.item, Stored) else ""
+def _name_in(body: Any) -> str:
+    """The name that a body gives to what it creates."""
+    meta = body.get("metadata") if isinstance(body, dict) else None
+    return str(meta.get("name", "")) if isinstance(meta, dict) else ""

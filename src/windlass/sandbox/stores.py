@@ -150,6 +150,8 @@ class Store:
         place = (new.kind_id, new.namespace, new.name)
         for uid in old.owners if old else ():
             self._dependents[uid].pop(place, None)
+            if not self._dependents[uid]:
+                del self._dependents[uid]
         if change.type == "DELETED":
             self._by_uid.pop(new.uid, None)
             return
