@@ -72,8 +72,10 @@ class ArgoCD(Actor):
 
     def forget(self) -> None:
         self._agendas: dict[Place, Agenda] = {}
+        self._places: dict[str, Place] = {}
         self._tracked: dict[str, dict[Place, None]] = {}
         self._owner: dict[Place, str] = {}
+        self._writes = 0
         self._written: set[int] = set()
         """Versions of own writes: after those it looks again by itself."""
         self._operations.forget()
@@ -96,9 +98,9 @@ class ArgoCD(Actor):
         return mark[1].decode() if mark and mark[2].decode() == f"{found.namespace}/{found.name}" else ""
 
     def concerned(self, change: Change) -> Iterable[Place]:
-        places = {place[2]: place for place in self._agendas}
         owners = {self._owner_in(state) for state in (change.old, change.new) if state}
-        for place in [places[owner] for owner in sorted(owners) if owner in places]:
+        for owner in sorted(owners & self._places.keys()):
+            place = self._places[owner]
             agenda = self._agendas[place]
             agenda.recent = agenda.recent or self._after(self.pace.recent)
             yield place
@@ -114,8 +116,10 @@ class ArgoCD(Actor):
         app = self.find(place[0], place[2], place[1])
         if app is None:
             self._agendas.pop(place, None)
+            self._places.pop(place[2], None)
             return None
         agenda = self._agendas.setdefault(place, Agenda())
+        self._places[place[2]] = place
         if "status" not in app and not self._is_going(app):
             await self.write(app, {"status": {}})
             agenda.latest, agenda.since = self._after(self.pace.first), self.sources.now()
@@ -126,8 +130,10 @@ class ArgoCD(Actor):
             due = getattr(agenda, name)
             if due is not None and due <= now:
                 setattr(agenda, name, None)
+                before = self._writes
                 await act(place, app, agenda)
-                return 0.0
+                if self._writes != before:
+                    return 0.0
         dues = [due for due in (agenda.step, agenda.recent, agenda.latest) if due]
         return (min(dues) - now).total_seconds() if dues else None
 
@@ -200,7 +206,7 @@ class ArgoCD(Actor):
             agenda.latest = agenda.blind_until
             return
         since, agenda.blind_until = agenda.since, None
-        agenda.since, agenda.refreshing = None, False
+        agenda.since, agenda.refreshing, agenda.latest = None, False, self._after(self.pace.resync)
         if since or self._has_moved(app):
             await self._compare(app, [], since or self.sources.now())
 
@@ -324,6 +330,7 @@ class ArgoCD(Actor):
     async def write(self, app: Body, patch: Body) -> None:
         after = await self.patch(APPLICATIONS, app, patch)
         self._written.add(int(after["metadata"]["resourceVersion"]))
+        self._writes += 1
 
     async def _take_down(self, app: Body, agenda: Agenda) -> None:
         """Deletes what it made, the last wave first; then lets the Application go."""
