@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-PATTERN = r"^(?=\d)(\d+h)?(\d+m)?(\d+s)?$"
-_PARTS = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+PATTERN = r"^(?=\d)(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?$"
+_PARTS = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
 
 
 def parse_duration(text: object) -> timedelta:

@@ -70,7 +70,7 @@ class Layers:
         place = marks.place((*path, "name"))
         node = self.nodes.setdefault(entry.name, Node(entry.name, stack, place))
         if node.stack != stack:
-            hint = "to change it, write it there; to replace it, write a platform file that does not extend"
+            hint = "change it there, or write a file that does not extend"
             self.mistakes.append(Mistake(place, f"{entry.name} is in stack {node.stack}, not in {stack}", hint))
             return
         node.place = place

@@ -77,7 +77,7 @@ def checked(content: bytes, where: str, model: type[Model]) -> Checked[Model] | 
         return Checked(model.model_validate(value), marks)
     except pydantic.ValidationError as errors:
         schema = model.model_json_schema()
-        found = errors.errors(include_url=False, include_input=False)
+        found = errors.errors(include_url=False)
         return [_mistake(error, marks, schema) for error in sorted(found, key=lambda error: marks.at(error["loc"]))]
 
 
@@ -90,6 +90,8 @@ def _mistake(error: ErrorDetails, marks: Marks, schema: Mapping[str, Any]) -> Mi
             return Mistake(place, f"unknown field {name}", did_you_mean(str(path[-1]), _fields(schema, path[:-1])))
         case "missing":
             return Mistake(place, f"{name} is missing")
+        case "string_type" if isinstance(error["input"], bool | int | float):
+            return Mistake(place, f"{name} must be a text", "put it in quotes: bare, YAML reads it as something else")
         case _:
             said = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             return Mistake(place, f"{name} {said}" if name else said)

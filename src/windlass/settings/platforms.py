@@ -40,7 +40,9 @@ class Assembled:
     platform: Platform
     places: Mapping[str, str]
     """By node: where it is written."""
-    without_profile: tuple[str, ...] = ()
+    edge_places: Mapping[tuple[str, str], str]
+    """By node and what it says itself that it waits for."""
+    without_profile: tuple[str, ...]
 
 
 @cache
@@ -150,7 +152,8 @@ def _assembled(
     )
     places = {name: node.place for name, node in layers.nodes.items()}
     bare = tuple(sorted(name for name, node in layers.nodes.items() if "profile" not in node.fields))
-    return Assembled(platform, places, bare)
+    edges = {(name, other): place for name, node in layers.nodes.items() for other, place in node.needs.items()}
+    return Assembled(platform, places, edges, bare)
 
 
 def _subset(stacks: tuple[Stack, ...], names: Iterable[str], file: Checked[PlatformFile]) -> frozenset[str]:
