@@ -116,7 +116,8 @@ def test_on_a_tie_a_refresh_is_asked_for_and_its_end_is_the_proof() -> None:
 
 
 def test_a_refresh_that_somebody_asked_for_before_the_end_proves_nothing() -> None:
-    found = seen((2.5, shown(refresh_requested=True)), (3, shown()), before=RESYNCED)
+    waiting = shown(refresh_requested=True)
+    found = seen((2.5, waiting), (2.6, replace(waiting, health_message="new")), (3, shown()), before=RESYNCED)
     assert isinstance(gates.judge(OURS, found, at(3)), RefreshNeeded)
 
 

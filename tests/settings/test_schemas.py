@@ -22,7 +22,7 @@ def schema(name: str) -> jsonschema.Draft202012Validator:
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS))
 def test_the_published_schema_is_the_one_of_the_model(name: str) -> None:
-    """After a change: write `schema_text` of each model into docs/schemas."""
+    """After a change: python -m tests.settings.test_schemas writes them anew."""
     assert (ROOT / "docs/schemas" / name).read_text() == schema_text(SCHEMAS[name])
     jsonschema.Draft202012Validator.check_schema(schema(name).schema)
 
@@ -48,3 +48,8 @@ def test_the_schema_refuses_what_we_refuse(change: str) -> None:
     document = {**yaml.safe_load(ENVIRONMENT), **yaml.safe_load(change)}
     assert not schema("environment.json").is_valid(document)
     assert schema("environment.json").is_valid(yaml.safe_load(ENVIRONMENT))
+
+
+if __name__ == "__main__":
+    for file, model in SCHEMAS.items():
+        (ROOT / "docs/schemas" / file).write_text(schema_text(model))

@@ -11,8 +11,7 @@ from windlass.settings.durations import render_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pydantic import BaseModel
-
+    from windlass.settings.file_fields import FileModel
     from windlass.settings.loading import Settings
     from windlass.settings.marked_documents import Marks, Path
 
@@ -51,7 +50,7 @@ def _rows(settings: Settings) -> Iterator[Row]:
     yield "platform.barrier", str(platform.barrier), origin
 
 
-def _fields(model: BaseModel, marks: Marks, path: Path, prefix: str) -> Iterator[Row]:
+def _fields(model: FileModel, marks: Marks, path: Path, prefix: str) -> Iterator[Row]:
     for name, field in type(model).model_fields.items():
         key, value = field.alias or name, getattr(model, name)
         if hasattr(value, "model_fields_set"):
