@@ -180,6 +180,8 @@ def test_graph_as_mermaid(run: Run, dag: str) -> None:
     assert lines[:4] == ["graph LR", '  subgraph s0["storage"]', '    n0["ceph"]', '    n2["postgres"]']
     assert "  n0 --> n2" in lines
     assert sum("-->" in line for line in lines) == 5
+    part = run("graph", "--dag", dag, "--format", "mermaid", "--scope", "app:solo").stdout
+    assert part == 'graph LR\n  subgraph s0["alone"]\n    n0["solo"]\n  end\n'
 
 
 def test_graph_as_dot(run: Run, dag: str) -> None:

@@ -57,9 +57,10 @@ def problems_of(needs: Mapping[str, Iterable[str]]) -> tuple[Problem, ...]:
     unknown = [
         UnknownName(name, dependency, did_you_mean(dependency, needs.keys() - {name}))
         for name in sorted(needs)
-        for dependency in sorted(set(needs[name]) - needs.keys())
+        for dependency in sorted(set(needs[name]))
+        if dependency not in needs
     ]
-    known = {name: sorted(set(needs[name]) & needs.keys()) for name in sorted(needs)}
+    known = {name: sorted(each for each in set(needs[name]) if each in needs) for name in sorted(needs)}
     return (*unknown, *(Cycle(path) for path in cycles_of(known)))
 
 
