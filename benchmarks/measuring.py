@@ -19,8 +19,11 @@ APPLICATIONS = ("argoproj.io", "v1alpha1", "applications")
 def measured() -> Iterator[None]:
     began = time.perf_counter()
     yield
-    seconds = time.perf_counter() - began
-    # VmHWM, not ru_maxrss: that one is inherited over exec.
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    print(json.dumps({"seconds": time.perf_counter() - began, "rss_mb": peak_memory()}))
+
+
+def peak_memory(process: int | str = "self") -> float:
+    """In MB: VmHWM, not ru_maxrss, which is inherited over exec."""
+    peak = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())
     assert peak
-    print(json.dumps({"seconds": seconds, "rss_mb": int(peak[1]) / 1024}))
+    return int(peak[1]) / 1024

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -36,6 +39,15 @@ class Figure:
         return {">=": self.value >= float(limit), "<=": self.value <= float(limit), "<": self.value < float(limit)}[
             relation
         ]
+
+
+PEERS = ("aiohttp", "msgspec", "kubernetes", "lightkube")
+VERSIONS = ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in PEERS)])
+WHEN = f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def figure(name: str, value: float, unit: str, target: str = "", against: str = "") -> Figure:
+    return Figure(name, round(value, 3), unit, target, against, VERSIONS, WHEN)
 
 
 def write(figures: list[Figure], directory: Path = DOCS) -> None:
