@@ -6,9 +6,10 @@ BENCH := .venv-bench
 # Code without I/O, clock or waiting: every branch of it is tested.
 PURE := src/windlass/core/*,src/windlass/kube/resources.py,src/windlass/kube/retries.py,src/windlass/kube/lines.py,src/windlass/kube/objects.py,src/windlass/kube/proxies.py,src/windlass/kube/redactions.py,src/windlass/kube/api_errors.py
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
+E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports coverage bench wheel lock clean
+.PHONY: help demo test check lint types imports coverage bench wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -19,6 +20,9 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+demo: $(VENV)/ready ## what exists, shown on a cluster that lives in the process
+	$(BIN)/python -m examples.following
 
 test: $(VENV)/ready ## the quick suite
 	$(BIN)/pytest -n 2 -q
@@ -60,6 +64,22 @@ lock: $(VENV)/ready ## pins anew from pyproject.toml
 	$(LOCK) --output-file requirements/run.txt
 	$(LOCK) --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 	$(LOCK) --group dev --group bench --constraint requirements/dev.txt --output-file requirements/bench.txt
+
+e2e-build: $(VENV)/ready ## fill the cache of the test bed: real Kubernetes and Argo CD, as root on Debian
+	$(BIN)/python -m tests.testbed build
+
+e2e: e2e-build ## the tests on the test bed; beds that are killed first, the shared one after
+	$(E2E) tests/e2e -m own_bed
+	$(BIN)/python -m tests.testbed run sh -c '$(E2E) tests/e2e -m "not own_bed" && $(BIN)/pytest -n 2 -q tests/contracts'
+
+e2e-up: $(VENV)/ready ## run a test bed in the foreground; tests use it with WINDLASS_TESTBED
+	$(BIN)/python -m tests.testbed up --argocd
+
+e2e-shell: $(VENV)/ready ## a shell with kubectl for the running test bed
+	$(BIN)/python -m tests.testbed shell
+
+recordings: e2e-build ## record anew what real controllers do, on a bed of its own; review reads the diff
+	$(BIN)/python -m tests.testbed run $(BIN)/python -m tests.recordings record $(NAMES)
 
 clean: ## forget the environment and all caches
 	rm -rf $(VENV) $(BENCH) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

@@ -11,8 +11,8 @@ INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`: every contestant in one run, on one machine, over loopback, each in fresh processes that take
-turns; medians. Seconds differ from machine to machine, so what counts are the ratios. A ratio above 1 says how many
-times better Windlass is than what it is compared with.
+turns; of each the quickest run counts: whatever else the machine does can only make a run slower. Seconds differ
+from machine to machine, so what matters are the ratios: above 1 they say how many times quicker Windlass is.
 
 """
 

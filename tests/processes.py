@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -23,10 +24,11 @@ class Ended:
 
 
 def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
-    """With no environment but what is given: nothing of the developer's own leaks in."""
+    """With no environment but what is given (and coverage's, if it runs): nothing of the developer's leaks in."""
+    coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}  # noqa: TID251
     done = subprocess.run(
         [sys.executable, "-m", "windlass", *arguments],
-        env={"PATH": "/usr/bin:/bin", **(environ or {})},
+        env={"PATH": "/usr/bin:/bin", **coverage, **(environ or {})},
         capture_output=True,
         text=True,
         timeout=timeout,

@@ -11,20 +11,20 @@ from benchmarks.contestants.windlass_plain import main
 from windlass.kube.objects import Typed
 
 
-class Health(msgspec.Struct):
+class Health(msgspec.Struct, frozen=True, gc=False):
     status: str = ""
 
 
-class Sync(msgspec.Struct):
+class Sync(msgspec.Struct, frozen=True, gc=False):
     status: str = ""
     revision: str = ""
 
 
-class SyncResult(msgspec.Struct):
+class SyncResult(msgspec.Struct, frozen=True, gc=False):
     revision: str = ""
 
 
-class OperationState(msgspec.Struct, rename="camel"):
+class OperationState(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     phase: str = ""
     message: str = ""
     started_at: str = ""
@@ -32,7 +32,7 @@ class OperationState(msgspec.Struct, rename="camel"):
     sync_result: SyncResult | None = None
 
 
-class Resource(msgspec.Struct):
+class Resource(msgspec.Struct, frozen=True, gc=False):
     kind: str
     name: str
     group: str = ""
@@ -41,7 +41,7 @@ class Resource(msgspec.Struct):
     health: Health | None = None
 
 
-class Status(msgspec.Struct, rename="camel"):
+class Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     health: Health | None = None
     sync: Sync | None = None
     operation_state: OperationState | None = None

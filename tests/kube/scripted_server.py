@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tests.virtual_time import run, virtual_clock
 from windlass.errors import WindlassError
 from windlass.kube.calls import Calls, Limits
 from windlass.kube.clients import KubeClient
 from windlass.kube.transports import Response
+from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence

@@ -64,9 +64,12 @@ DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
         ),
         pytest.param(
             lambda k: k.delete(APP, uid="u", version="7", propagation="Foreground", dry_run=True),
-            f"DELETE {HERE}/vault?dryRun=All", "application/json",
-            {**DELETE, "propagationPolicy": "Foreground", "preconditions": {"uid": "u", "resourceVersion": "7"}},
-            id="delete with conditions",
+            f"DELETE {HERE}/vault", "application/json",
+            {
+                **DELETE, "propagationPolicy": "Foreground", "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "dryRun": ["All"],
+            },
+            id="delete with conditions, dry run",
         ),
         pytest.param(
             lambda k: k.evict(PODS.named("p", "n"), uid="u"),

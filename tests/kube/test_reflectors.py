@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kube.model_server import LOST, REFUSED, ModelServer
-from tests.virtual_time import run, virtual_clock
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, Forbidden, ServerError, Unreachable
 from windlass.kube.calls import Calls
 from windlass.kube.objects import Plain, Typed
 from windlass.kube.readers import KubeReader
 from windlass.kube.reflectors import Reflector
 from windlass.kube.resources import Resource
+from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -106,7 +106,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(steps=st.lists(STEP, max_size=40), streams=st.booleans(), chunk=st.sampled_from([7, 64, 1 << 16]))
 def test_the_view_ends_up_equal_to_the_servers_whatever_breaks(
     steps: list[tuple[Any, ...]], streams: bool, chunk: int
@@ -125,6 +125,7 @@ def test_the_view_ends_up_equal_to_the_servers_whatever_breaks(
                 getattr(server, step)(*arguments, **value)
 
     story = run(following(server, disturb()))
+    assert len(server.requests) < 100 + 20 * len(steps), "it hammered"
     assert {key[1]: item for key, item in story.told.items()} == server.items
     for item in story.told.values():
         assert item in server.everything, "invented"

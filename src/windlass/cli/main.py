@@ -46,6 +46,24 @@ def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
 
 
 @windlass.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; a free one unless told.")
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    default="windlass-sandbox.kubeconfig",
+    show_default=True,
+    help="Where to write the kubeconfig; removed at the end.",
+)
+@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="How much faster time runs inside.")
+@click.option("--tls", is_flag=True, help="Serve HTTPS with a throw-away certificate.")
+def sandbox(**options: Any) -> None:
+    """Serve an embedded cluster on 127.0.0.1 until interrupted: a Kubernetes API that forgets everything at its end."""
+    from windlass.cli import sandboxes  # noqa: PLC0415 - lazy, see above
+
+    sandboxes.serve(sandboxes.Serving(**options), click.echo)
+
+
+@windlass.command()
 @setting_options("dag", "environment-file", "environment", "health-checks", "secrets")
 @click.pass_obj
 def lint(environ: Mapping[str, str], /, **options: Any) -> None:

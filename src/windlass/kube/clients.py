@@ -70,8 +70,9 @@ class KubeClient(KubeReader):
         options: Plain = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
         if conditions:
             options["preconditions"] = conditions
-        query = (("dryRun", "All" if dry_run else ""),)
-        return await self._write("delete", "DELETE", ref, (CONTENT_JSON, options), query, repeatable=bool(uid))
+        if dry_run:  # in the body: beside one, the server does not look at the query, and would delete in earnest
+            options["dryRun"] = ["All"]
+        return await self._write("delete", "DELETE", ref, (CONTENT_JSON, options), (), repeatable=bool(uid))
 
     async def evict(self, pod: Ref, *, uid: str = "", dry_run: bool = False) -> Plain:
         """Asks for a pod to go, within its disruption budget: a 429 means the budget says wait, and is waited for."""

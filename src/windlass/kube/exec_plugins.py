@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from windlass.kube.connections import Connection, ExecPlugin
 
 RUN_LIMIT = timedelta(seconds=30)
-KILL_LIMIT = timedelta(seconds=1)  # a grandchild in a session of its own may keep the pipes open for ever
+KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
 REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
 ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
+HINT_LIMIT = 300  # characters; some bring a page of instructions
+COMPLAINT_BYTES = 1 << 14  # of which the end is shown
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -99,7 +101,7 @@ class PluginCredentials:
             raise InvalidInput(
                 f"the command {self._plugin.command} is not there, or cannot be executed",
                 where=self._plugin.where,
-                hint=" ".join(self._plugin.install_hint.split()) or "install it, or correct PATH",
+                hint=" ".join(self._plugin.install_hint.split())[:HINT_LIMIT] or "install it, or correct PATH",
             )
         try:
             process = await asyncio.create_subprocess_exec(
@@ -166,7 +168,7 @@ class PluginCredentials:
             raise self._failure(error.what) from None
 
     def _failure(self, what: str) -> Unreachable:
-        return Unreachable(what, where=self._where, hint="run it by hand to see what it says")
+        return Unreachable(what, where=self._where, hint="run it by hand to see what it says", passing=False)
 
 
 def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:
@@ -195,14 +197,15 @@ async def _head(stream: StreamReader) -> bytes:
 
 async def _tail(stream: StreamReader) -> bytes:
     kept = b""
-    while chunk := await stream.read(ANSWER_BYTES):
-        kept = (kept + chunk)[-ANSWER_BYTES:]
+    while chunk := await stream.read(COMPLAINT_BYTES):
+        kept = (kept + chunk)[-COMPLAINT_BYTES:]
     return kept
 
 
 async def _kill(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild in a session of its own keeps the pipes open
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(KILL_LIMIT.total_seconds()):
             await process.wait()

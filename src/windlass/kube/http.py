@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import re
 import socket
 import ssl
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import aiohttp
+from aiohttp.client_exceptions import UploadAbortedError
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED
 from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
 from yarl import URL
 
 from windlass import __version__
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0  # TCP and TLS; how long an answer may take is the caller's to say
 IDLE_SECONDS = 60.0  # below the 90 s and more after which servers and load balancers drop an idle connection
 READ_BUFFER = 256 << 10  # a watch of a busy cluster comes in large pieces
+LARGE_BODY = 1 << 20  # bytes; ours are far smaller, and no API server takes more than 3 MiB
 KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # a dead watch ends after 90 s
 
 _Headers = tuple[tuple[str, str], ...]
@@ -51,7 +55,7 @@ class HttpTransport:
         self._route = Route(connection.server, proxy.url if proxy else "", authorities.where if authorities else "")
         self._common, self._options = _fixed_parts(connection, proxy)
         self._identity: Identity | None = None
-        self._headers: _Headers = ()
+        self._headers = CIMultiDict(self._common)
         self._pool: _Pool | None = None
         self._retired: set[_Pool] = set()
         self._closed = False
@@ -104,13 +108,15 @@ class HttpTransport:
             await self._switch_to(identity)
         pool = self._pool
         assert pool is not None
+        headers = self._headers.copy()
+        headers.extend(request.headers)
         pool.busy += 1
         try:
             answer = await pool.session.request(
                 request.method,
                 URL(self._connection.server + request.target, encoded=True),
-                headers=self._headers + request.headers,
-                data=request.body,
+                headers=headers,
+                data=_payload(request.body),
                 **self._options,
             )
         except BaseException as error:
@@ -137,9 +143,9 @@ class HttpTransport:
         old = self._pool
         if old is None or old.certificate != identity.certificate:
             self._pool = self._new_pool(identity.certificate)
-        self._headers = self._common
+        self._headers = CIMultiDict(self._common)
         if identity.authorization:
-            self._headers += (("Authorization", identity.authorization),)
+            self._headers["Authorization"] = identity.authorization
         self._identity = identity
         if old is not None and old is not self._pool:
             if old.busy:
@@ -148,9 +154,10 @@ class HttpTransport:
                 await old.session.close()
 
     def _new_pool(self, certificate: ClientCertificate | None) -> _Pool:
+        secure = self._connection.server.startswith("https:")  # reading the system's authorities takes a while
         connector = aiohttp.TCPConnector(
             limit=0,  # the client's token bucket guards the server
-            ssl=certificates.context_for(self._connection.tls, certificate, self._environ),
+            ssl=certificates.context_for(self._connection.tls, certificate, self._environ) if secure else True,
             keepalive_timeout=IDLE_SECONDS,
             enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # where Python does not need it, asking is a warning
             socket_factory=_lasting_socket,
@@ -164,6 +171,11 @@ class HttpTransport:
         )
         session._retry_connection = False  # noqa: SLF001 - or aiohttp sends PUT and DELETE twice, unasked
         return _Pool(session, certificate)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies as a file, as the library wants them: it warns of bytes that it must send in one piece."""
+    return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
 
 
 class HttpStream:
@@ -228,13 +240,17 @@ def error_for(error: Exception, route: Route) -> KubeError:
     match error:
         case aiohttp.ClientHttpProxyError():
             hint = "give user and password in the proxy's URL" if error.status == 407 else ""
-            return Unreachable(f"the proxy refused: HTTP {error.status}", where=route.where, hint=hint)
+            refusal = f"the proxy refused: HTTP {error.status}"
+            return Unreachable(refusal, where=route.where, hint=hint, passing=error.status != 407)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             what, hint = _unconnected(error, route)
-            return Unreachable(what, where=route.where, hint=hint)
+            return Unreachable(
+                what, where=route.where, hint=hint, passing=not isinstance(error, aiohttp.ClientSSLError)
+            )
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
-            return Unreachable(f"no request can be sent there ({type(error).__name__})", where=route.where)
-        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
+            what = f"no request can be sent there ({type(error).__name__})"
+            return Unreachable(what, where=route.where, passing=False)
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
             return _lost(error, route)
         case _:
             return BadAnswer(f"an answer that is not HTTP as we know it ({_brief(error)})", where=route.where)
@@ -258,17 +274,17 @@ def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
 def _lost(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
-        what, hint = certificates.explain(
-            cause, route.trusted
-        )  # in TLS 1.3 it comes with the answer, but instead of it
-        return Unreachable(what, where=route.where, hint=hint)
+        # In TLS 1.3 it comes where the answer should, but instead of it: nothing was carried out.
+        what, hint = certificates.explain(cause, route.trusted)
+        return Unreachable(what, where=route.where, hint=hint, passing=False)
     return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
 
 
 def _brief(error: BaseException) -> str:
     """The kind of a foreign error, and the system's word for it; its own text may quote anything."""
-    strerror = error.strerror if isinstance(error, OSError) and error.errno else None
-    return strerror or type(error).__name__
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        return error.strerror.lower()
+    return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
 
 
 def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:

@@ -85,6 +85,7 @@ class NamedContext(msgspec.Struct):
 
 
 class Kubeconfig(msgspec.Struct, rename="kebab"):
+    kind: str = ""
     current_context: str = ""
     clusters: list[NamedCluster] = []
     users: list[NamedUser] = []
@@ -99,11 +100,14 @@ def parse(content: bytes, where: str) -> Kubeconfig:
         raise InvalidInput("not a kubeconfig: the top must be a mapping", where=where)
     document = _without_nulls(document)
     try:
-        return msgspec.convert(document, Kubeconfig)
+        config = msgspec.convert(document, Kubeconfig)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         place = _named(path.rstrip("`").lstrip("."), document)
         raise InvalidInput(what.replace("`", ""), where=f"{where}: {place}") from None
+    if config.kind not in ("", "Config"):
+        raise InvalidInput("not a kubeconfig: its kind must be Config", where=f"{where}: kind")
+    return config
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ Plain = dict[str, Any]
 """An object as it came: any kind, any field."""
 
 
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     kind: str
     name: str
     uid: str
@@ -18,7 +18,7 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     controller: bool = False
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -32,8 +32,12 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     deletion_timestamp: str = ""
 
 
-class Typed(msgspec.Struct, frozen=True):
-    """Base of objects that name only the fields someone looks at; the parser skips the rest without building it."""
+class Typed(msgspec.Struct, frozen=True, gc=False):
+    """Base of objects that name only the fields someone looks at; the parser skips the rest without building it.
+
+    What was parsed cannot form a cycle, so the garbage collector need not walk it: with `gc=False` a list of thousands
+    is read twice as fast. Give it to the parts as well.
+    """
 
     metadata: Metadata
 

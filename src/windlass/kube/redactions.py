@@ -22,9 +22,11 @@ _SECRETS = (
         re.compile(r"(token(?:=|[\"']\s?:\s?))[\"']?[^\s\"',}]+", re.IGNORECASE),
         rf"\1{HIDDEN}",
     ),  # `token: expired` may stay
-    (re.compile(r"(?=[\w+/-]*\d)(?=[\w+/-]*[A-Za-z])[\w+/-]{24,}={0,2}"), HIDDEN),  # base64
     (re.compile(r"\b[0-9a-fA-F]{20,}\b"), HIDDEN),
 )
+_LONG_RUN = re.compile(r"[\w+/-]{24,}={0,2}")  # base64, if it has both letters and digits
+_LETTER = re.compile("[A-Za-z]")
+_DIGIT = re.compile("[0-9]")
 
 
 def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
@@ -34,6 +36,7 @@ def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
         text = text.replace(secret, HIDDEN)
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
+    text = _LONG_RUN.sub(lambda run: HIDDEN if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0], text)
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
     return text if len(text) <= EXCERPT else "…" + text[1 - EXCERPT :]

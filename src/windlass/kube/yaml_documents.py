@@ -43,18 +43,13 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
 
 def load(content: bytes, where: str) -> object:
     """The one document in `content`, as JSON types; None if there is nothing in it."""
-    composer = None
     try:
-        composer = _Composer(content)  # reads the first bytes, and may already complain about them
-        root = composer.get_single_node()
+        root = _Composer(content).get_single_node()
     except yaml.MarkedYAMLError as error:
-        problem = re.sub(r"\s*'.*'", "", error.problem or "it cannot be parsed")  # some quote what they found
+        problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some quote what they found
         raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
-    finally:
-        if composer is not None:
-            composer.dispose()
     return None if root is None else _Document(where, allowance=len(content) + ALIAS_ALLOWANCE).value(root, 0)
 
 
@@ -145,6 +140,7 @@ _WORDS: dict[str, object] = {
     **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
 }
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_BETWEEN_DIGITS = re.compile("(?<=[0-9])_(?=[0-9])")
 _INTEGERS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)"), 16),
     (re.compile(r"([-+]?)0[bB]([01]+)"), 2),
@@ -160,7 +156,7 @@ def _plain_value(text: str) -> object:
 
 
 def _number(text: str) -> int | float | str:
-    digits = text if text[0] == "." else text.replace("_", "")
+    digits = _BETWEEN_DIGITS.sub("", text) if text[0] == "." else text.replace("_", "")
     for pattern, base in _INTEGERS:
         if (found := pattern.fullmatch(digits)) and -(2**63) <= (integer := int(found[1] + found[2], base)) < 2**63:
             return integer

@@ -1,0 +1,65 @@
+"""The sandbox in the foreground: a kubeconfig to use it with, three lines that say how, the end by a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from windlass.errors import InvalidInput
+from windlass.sandbox import certificates, kubeconfigs, sources
+from windlass.sandbox.sandboxes import Sandbox
+from windlass.sandbox.serving import served
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+JOURNAL = 100_000  # requests remembered: a day of use must not eat the memory
+DEFAULT = "windlass-sandbox.kubeconfig"
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    port: int = 0
+    kubeconfig: str = DEFAULT
+    speed: float = 1.0
+    tls: bool = False
+
+
+def serve(serving: Serving, tell: Callable[[str], None]) -> None:
+    asyncio.run(_serve(serving, tell))
+
+
+async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
+    context, authority = certificates.made() if serving.tls else (None, b"")
+    end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end.set)
+    async with Sandbox(sources.real(serving.speed)) as sandbox, served(sandbox, serving.port, context) as address:
+        sandbox.server.journal.keep(JOURNAL)
+        content = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
+        with _written(Path(serving.kubeconfig), content) as place:
+            tell(f"sandbox    {address}  (stop it with Ctrl-C; it forgets everything)")
+            tell(f"kubectl    export KUBECONFIG={place} && kubectl get namespaces")
+            tell(f"windlass   windlass cluster --kubeconfig {place}")
+            await end.wait()
+
+
+@contextmanager
+def _written(path: Path, content: str) -> Iterator[Path]:
+    """A kubeconfig for as long as it leads somewhere. One that somebody else wrote is never overwritten."""
+    if path.exists() and not path.read_text().startswith(kubeconfigs.MARK):
+        raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
+    try:
+        path.touch(mode=0o600)
+        path.write_text(content)
+    except OSError as error:
+        raise InvalidInput(f"cannot write the kubeconfig: {error.strerror}", where=str(path)) from None
+    try:
+        yield path.resolve()
+    finally:
+        if path.exists() and path.read_text() == content:
+            path.unlink()

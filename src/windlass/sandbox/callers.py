@@ -1,0 +1,126 @@
+"""`Caller`: the verbs for code in the same process. No HTTP, but the same rules, faults and journal."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windlass.sandbox import patches
+from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox.stores import Stored
+from windlass.sandbox.watching import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from windlass.sandbox.asks import Outcome, User
+    from windlass.sandbox.kinds import Kind
+    from windlass.sandbox.servers import Server
+    from windlass.sandbox.statuses import Body
+
+
+class Caller:
+    """One identity's hands. Kinds are named `pods`, `deployments.apps`; objects that come back are the caller's own.
+
+    Raises Refusal, whose `code` and `reason` are those of the Status.
+    """
+
+    def __init__(self, server: Server, user: User, agent: str) -> None:
+        self._server = server
+        self._user = user
+        self._agent = agent
+
+    async def get(self, kind: str, name: str, namespace: str = "") -> Body:
+        return await self._object(self._ask("get", kind, namespace, name))
+
+    async def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
+        """The object, or None."""
+        found = self._server.store.get(kind, namespace, name)
+        return None if found is None else await self.get(kind, name, namespace)
+
+    async def list(self, kind: str, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Body]:
+        ask = self._ask("list", kind, namespace, options=Options(labels=labels, fields=fields))
+        outcome = await self._perform(ask)
+        assert isinstance(outcome.item, bytes)
+        items: list[Body] = msgspec.json.decode(outcome.item)["items"]
+        head = {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind}
+        return [{**head, **item} for item in items]
+
+    async def create(self, kind: str, body: Body, namespace: str = "") -> Body:
+        where = namespace or body["metadata"].get("namespace", "")
+        return await self._object(replace(self._ask("create", kind, where), body=body))
+
+    async def update(self, kind: str, body: Body, *, subresource: str = "") -> Body:
+        meta = body["metadata"]
+        ask = self._ask("update", kind, meta.get("namespace", ""), meta["name"])
+        return await self._object(replace(ask, body=body, subresource=subresource))
+
+    async def patch(self, kind: str, name: str, changes: Any, namespace: str = "", *, subresource: str = "") -> Body:
+        """A merge patch (a mapping) or a JSON patch (a list)."""
+        ask = self._ask("patch", kind, namespace, name)
+        form = patches.MERGE if isinstance(changes, dict) else patches.JSON_PATCH
+        return await self._object(replace(ask, body=changes, patch=form, subresource=subresource))
+
+    async def apply(self, kind: str, body: Body, *, force: bool = True, subresource: str = "") -> Body:
+        meta = body["metadata"]
+        ask = self._ask("patch", kind, meta.get("namespace", ""), meta["name"])
+        body = {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind, **body}
+        options = Options(manager=self._agent, force=force)
+        return await self._object(
+            replace(ask, body=body, patch=patches.APPLY, subresource=subresource, options=options)
+        )
+
+    async def delete(self, kind: str, name: str, namespace: str = "", *, options: Options | None = None) -> None:
+        await self._perform(self._ask("delete", kind, namespace, name, options or Options()))
+
+    async def watch(
+        self, kind: str, namespace: str = "", *, labels: str = ""
+    ) -> AsyncGenerator[tuple[str, Body], None]:
+        """All there is as ADDED, then every change, without end: `(type, object)`."""
+        ask = self._ask("watch", kind, namespace, options=Options(labels=labels, endless=True))
+        outcome = await self._perform(ask)
+        assert isinstance(outcome.item, Watch)
+        async with aclosing(self._server.lines(outcome.item)) as lines:
+            async for chunk in lines:
+                for line in chunk.splitlines():
+                    event = msgspec.json.decode(line)
+                    yield event["type"], event["object"]
+
+    def write_log(self, namespace: str, pod: str, container: str, text: str) -> None:
+        """Adds to what a container has written."""
+        logs = self._server.subresources.logs
+        key = (namespace, pod, container)
+        logs[key] = logs.get(key, "") + text
+
+    async def _perform(self, ask: Ask) -> Outcome:
+        await asyncio.sleep(0)  # noqa: TID251 - lets others run, as a network does
+        return await self._server.perform(ask)
+
+    async def _object(self, ask: Ask) -> Body:
+        outcome = await self._perform(ask)
+        item = outcome.item
+        if isinstance(item, Stored):
+            return {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind, **item.load()}
+        assert isinstance(item, dict)
+        return item
+
+    def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", options: Options | None = None) -> Ask:
+        return Ask(
+            verb=verb,
+            kind=self._kind(kind),
+            namespace=namespace,
+            name=name,
+            user=self._user,
+            agent=self._agent,
+            options=options or Options(),
+        )
+
+    def _kind(self, kind_id: str) -> Kind:
+        found = self._server.catalogue.find(kind_id)
+        if found is None:
+            raise LookupError(f"the sandbox does not serve {kind_id}")
+        return found

@@ -1,0 +1,237 @@
+"""What a cluster does by itself: dependents follow owners, namespaces empty before they go, definitions get served.
+
+Driven by the store's changes alone; nothing polls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windlass.sandbox import definitions, namespaces, patches
+from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox.deleting import FOREGROUND, ORPHAN
+from windlass.sandbox.faults import Severed
+from windlass.sandbox.identities import controller
+from windlass.sandbox.naming import CLEANUP
+from windlass.sandbox.statuses import Refusal
+
+if TYPE_CHECKING:
+    from windlass.sandbox.servers import Server
+    from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Change, Stored
+
+REACTION = 0.05  # seconds from a change to what follows from it
+GARBAGE = controller("generic-garbage-collector")
+NAMESPACES = controller("namespace-controller")
+ACCOUNTS = controller("service-account-controller")
+
+
+class Collecting:
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._store = server.store
+        self._todo: dict[tuple[str, str], None] = {}
+        self._wakened = asyncio.Event()
+        self._terminating: dict[str, None] = {}
+        server.store.listen("", "", self._notice)
+
+    def _notice(self, change: Change) -> None:
+        """Notes what has to be looked at; kinds are served from the moment their definition is stored."""
+        new = change.new
+        if new.kind_id == definitions.DEFINITIONS:
+            self._serve(change)
+        if change.type == "DELETED":
+            for dependent in self._store.dependents(new.uid):
+                self._later("object", dependent.uid)
+            if new.namespace in self._terminating:
+                self._later("namespace", new.namespace)
+            for owner in new.owners:
+                self._later("object", owner)
+            if self._server.catalogue.find(new.kind_id) is not None:
+                self._later("kind", new.kind_id)
+        elif new.kind_id == "namespaces":
+            self._later("namespace", new.name)
+        elif new.kind_id == definitions.DEFINITIONS:
+            self._later("kind", new.name)
+        if change.type != "DELETED" and (new.owners or b'"deletionTimestamp"' in new.tail):
+            self._later("object", new.uid)
+
+    def _later(self, what: str, which: str) -> None:
+        self._todo[what, which] = None
+        self._wakened.set()
+
+    def _serve(self, change: Change) -> None:
+        catalogue, definition = self._server.catalogue, change.new.load()
+        catalogue.drop(change.new.name)
+        if change.type != "DELETED" and self._accepts(definition):
+            self._store.begin(change.new.name)
+            for kind in definitions.kinds_of(definition):
+                catalogue.add(kind)
+
+    def _accepts(self, definition: Body) -> bool:
+        """Within a group, a kind belongs to whoever defined it first."""
+        group, name = definition["spec"]["group"], definition["spec"]["names"]["kind"]
+        rivals = (kind for kind in self._server.catalogue if (kind.group, kind.kind) == (group, name))
+        return all(kind.id == definition["metadata"]["name"] for kind in rivals)
+
+    async def run(self) -> None:
+        while True:
+            await self._wakened.wait()
+            await self._server.sources.sleep(REACTION)
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Does all that there is to do now."""
+        self._wakened.clear()
+        work = {"object": self._object, "namespace": self._namespace, "kind": self._kind}
+        again: dict[tuple[str, str], None] = {}
+        while self._todo:
+            what, which = next(iter(self._todo))
+            del self._todo[what, which]
+            try:
+                await work[what](which)
+            except (Refusal, Severed) as error:
+                # A refusal of what changed meanwhile is no matter: that change is noted, too.
+                if isinstance(error, Severed) or error.code >= 429:
+                    again[what, which] = None
+        for what, which in again:
+            self._later(what, which)
+
+    async def _object(self, uid: str) -> None:
+        found = self._store.by_uid(uid)
+        if found is None:
+            return
+        meta = found.load()["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if meta.get("deletionTimestamp") and ORPHAN in finalizers:
+            for dependent in self._store.dependents(uid):
+                await self._disown(dependent, uid)
+            await self._release(found, finalizers, ORPHAN)
+        elif meta.get("deletionTimestamp") and FOREGROUND in finalizers:
+            await self._foreground(found, finalizers)
+        elif found.owners and not meta.get("deletionTimestamp"):
+            await self._orphaned(found, meta)
+
+    async def _foreground(self, found: Stored, finalizers: list[str]) -> None:
+        """First the dependents, then the owner; only those that block it are waited for."""
+        blocking = False
+        for dependent in self._store.dependents(found.uid):
+            meta = dependent.load()["metadata"]
+            owner = next(owner for owner in meta["ownerReferences"] if owner["uid"] == found.uid)
+            blocking = blocking or bool(owner.get("blockOwnerDeletion"))
+            if not meta.get("deletionTimestamp"):
+                await self._delete(dependent, "Foreground" if self._store.dependents(dependent.uid) else "Background")
+        if not blocking or not self._store.dependents(found.uid):
+            await self._release(found, finalizers, FOREGROUND)
+
+    async def _orphaned(self, found: Stored, meta: Body) -> None:
+        """Goes with its last owner; loses references to owners that are gone while another lives."""
+        living = [owner for owner in found.owners if self._lives(owner, found)]
+        if not living:
+            await self._delete(found, "Background")
+        elif len(living) < len(found.owners):
+            kept = [owner for owner in meta["ownerReferences"] if owner["uid"] in living]
+            await self._patch(found, {"metadata": {"ownerReferences": kept, "uid": found.uid}})
+
+    def _lives(self, uid: str, dependent: Stored) -> bool:
+        owner = self._store.by_uid(uid)
+        return owner is not None and owner.namespace in {"", dependent.namespace}
+
+    async def _disown(self, dependent: Stored, uid: str) -> None:
+        owners = [o for o in dependent.load()["metadata"]["ownerReferences"] if o["uid"] != uid]
+        await self._patch(dependent, {"metadata": {"ownerReferences": owners or None, "uid": dependent.uid}})
+
+    async def _release(self, found: Stored, finalizers: list[str], name: str) -> None:
+        kept = [finalizer for finalizer in finalizers if finalizer != name]
+        await self._patch(found, {"metadata": {"finalizers": kept or None, "uid": found.uid}})
+
+    async def _patch(self, found: Stored, patch: Body) -> None:
+        ask = self._ask(found, "patch")
+        await self._server.perform(replace(ask, patch=patches.MERGE, body=patch))
+
+    async def _delete(self, found: Stored, policy: str) -> None:
+        ask = self._ask(found, "delete")
+        await self._server.perform(replace(ask, options=Options(propagation=policy, uid=found.uid)))
+
+    def _ask(self, found: Stored, verb: str) -> Ask:
+        kind = self._server.catalogue.find(found.kind_id)
+        if kind is None:
+            raise Refusal(404, "NotFound", found.kind_id)
+        return Ask(verb=verb, kind=kind, namespace=found.namespace, name=found.name, user=GARBAGE)
+
+    async def _namespace(self, name: str) -> None:
+        found = self._store.get("namespaces", "", name)
+        if found is None:
+            self._terminating.pop(name, None)
+            return
+        body = found.load()
+        if not body["metadata"].get("deletionTimestamp"):
+            await self._furnish(name)
+            return
+        self._terminating[name] = None
+        left = await self._emptied(name)
+        found = self._store.get("namespaces", "", name)
+        if found is None:
+            return
+        if left:
+            self._report(found, left)
+        elif body.get("spec", {}).get("finalizers"):
+            self._finalize(found)
+
+    async def _emptied(self, name: str) -> list[Stored]:
+        """Asks everything in a namespace to go, and says what is still there."""
+        left = []
+        for kind_id in dict.fromkeys(kind.id for kind in self._server.catalogue if kind.namespaced):
+            for item in self._store.list(kind_id, name):
+                if b'"deletionTimestamp"' not in item.tail:
+                    ask = replace(self._ask(item, "delete"), user=NAMESPACES, options=Options(propagation="Background"))
+                    await self._server.perform(ask)
+            left += self._store.list(kind_id, name)
+        return left
+
+    def _report(self, found: Stored, left: list[Stored]) -> None:
+        body = found.load()
+        told = namespaces.conditions(left, self._server.sources.timestamp())
+        known = [condition["message"] for condition in body["status"].get("conditions", ())]
+        if known != [condition["message"] for condition in told]:
+            self._store.put("namespaces", {**body, "status": {**body["status"], "conditions": told}})
+
+    def _finalize(self, found: Stored) -> None:
+        body = found.load()
+        spec = {name: value for name, value in body["spec"].items() if name != "finalizers"}
+        if body["metadata"].get("finalizers"):
+            self._store.put("namespaces", {**body, "spec": spec})
+        else:
+            self._store.remove(found, {**body, "spec": spec})
+
+    async def _furnish(self, namespace: str) -> None:
+        kind = self._server.catalogue.find("serviceaccounts")
+        if kind is None or self._store.get("serviceaccounts", namespace, "default"):
+            return
+        body = {"metadata": {"name": "default"}}
+        await self._server.perform(Ask(verb="create", kind=kind, namespace=namespace, body=body, user=ACCOUNTS))
+        maps = self._server.catalogue.find("configmaps")
+        if maps is not None:
+            trust = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": ""}}
+            await self._server.perform(Ask(verb="create", kind=maps, namespace=namespace, body=trust, user=ACCOUNTS))
+
+    async def _kind(self, name: str) -> None:
+        """A definition becomes established; one that is deleted takes its objects along first."""
+        found = self._store.get(definitions.DEFINITIONS, "", name)
+        if found is None:
+            return
+        body = found.load()
+        if not body["metadata"].get("deletionTimestamp"):
+            if not body.get("status", {}).get("conditions"):
+                now = self._server.sources.timestamp()
+                status = definitions.status(body, now, accepted=self._accepts(body))
+                self._store.put(found.kind_id, {**body, "status": status})
+            return
+        for item in self._store.list(name):
+            if b'"deletionTimestamp"' not in item.tail:
+                await self._delete(item, "Background")
+        finalizers = body["metadata"].get("finalizers") or []
+        if not self._store.list(name) and CLEANUP in finalizers:
+            await self._release(found, finalizers, CLEANUP)

@@ -1,0 +1,175 @@
+"""Sets of field paths as trees of FieldsV1 steps: `f:` a field, `k:` a keyed item, `v:` a value, `.` the place itself.
+
+Inside, every member carries `.`; on the wire a member without children is an empty object. Pure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windlass.sandbox.statuses import broken, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windlass.sandbox.schemas import Node
+
+FieldSet = dict[str, Any]
+MEMBER: FieldSet = {".": {}}
+# Maps of built-in kinds that come into being as fields of their own; other objects there always exist.
+MAPS = frozenset({"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests"})
+
+
+def parse(fields: FieldSet) -> FieldSet:
+    return {step: {} if step == "." else parse(child) if child else MEMBER for step, child in fields.items()}
+
+
+def render(fields: FieldSet) -> FieldSet:
+    ordered = sorted(fields.items())
+    return {step: {} if step == "." or child == MEMBER else render(child) for step, child in ordered}
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left or not right:
+        return left or right
+    merged = dict(left)
+    for step, child in right.items():
+        merged[step] = union(left[step], child) if step in left else child
+    return merged
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not right:
+        return left
+    kept = {}
+    for step, child in left.items():
+        if step not in right:
+            kept[step] = child
+        elif step != "." and (rest := difference(child, right[step])):
+            kept[step] = rest
+    return kept
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    both = {}
+    for step, child in left.items():
+        if step not in right:
+            continue
+        if step == ".":
+            both[step] = child
+        elif common := intersection(child, right[step]):
+            both[step] = common
+    return both
+
+
+def paths(fields: FieldSet, above: str = "") -> Iterator[str]:
+    """Members as messages show them: `.spec.containers[name="main"].image`."""
+    for step, child in sorted(fields.items()):
+        if step == ".":
+            yield above
+            continue
+        yield from paths(child, above + _shown_step(step))
+
+
+def _shown_step(step: str) -> str:
+    mark, _, text = step.partition(":")
+    if mark == "f":
+        return f".{text}"
+    value = msgspec.json.decode(text)
+    if mark == "k":
+        return "[" + ",".join(f"{name}={shown(key)}" for name, key in sorted(value.items())) + "]"
+    return f"[={shown(value)}]" if mark == "v" else f"[{value}]"
+
+
+def claimed(value: Any, node: Node, path: str = "") -> FieldSet:
+    """What a manager that applies this value comes to own."""
+    fields: FieldSet = {}
+    if is_granular_map(value, node):
+        for name, child in value.items():
+            found = claimed(child, node.at(name), f"{path}.{name}")
+            if not node.sketched and name not in node.properties:
+                found = {".": {}, **found}
+            if found:
+                fields[f"f:{name}"] = found
+        return fields
+    if is_granular_list(value, node):
+        for child in value:
+            step = _step(child, node)
+            if step in fields:
+                raise broken(f"{path}: duplicate entries for key {_shown_step(step)}")
+            below = path + _shown_step(step)
+            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **claimed(child, node.item, below)}
+        return fields
+    return MEMBER
+
+
+def whole(value: Any, node: Node, name: str = "") -> FieldSet:
+    """Every place in a value that comes or goes as a whole."""
+    fields: FieldSet = {}
+    if is_granular_map(value, node):
+        for child_name, child in value.items():
+            fields[f"f:{child_name}"] = whole(child, node.at(child_name), child_name)
+    elif is_granular_list(value, node):
+        for step, child in keyed(value, node).items():
+            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **whole(child, node.item)}
+    else:
+        return MEMBER
+    return fields if node.sketched and name not in MAPS else {".": {}, **fields}
+
+
+def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
+    """What was written (added or changed) and what was removed between two states."""
+    written: FieldSet = {}
+    removed: FieldSet = {}
+    if is_granular_map(old, node) and is_granular_map(new, node):
+        for name in [*old, *(name for name in new if name not in old)]:
+            _compare_at(f"f:{name}", (old, new), name, node.at(name), (written, removed))
+    elif is_granular_list(old, node) and is_granular_list(new, node):
+        before, after = keyed(old, node), keyed(new, node)
+        for step in [*before, *(step for step in after if step not in before)]:
+            _compare_at(step, (before, after), step, node.item, (written, removed))
+    elif old != new:
+        return whole(new, node), {}
+    return written, removed
+
+
+def _compare_at(
+    step: str, sides: tuple[dict[str, Any], dict[str, Any]], name: str, node: Node, into: tuple[FieldSet, FieldSet]
+) -> None:
+    old, new = sides
+    written, removed = into
+    item: FieldSet = {".": {}} if step[0] == "k" else {}
+    if name not in old:
+        written[step] = {**item, **whole(new[name], node, name)}
+    elif name not in new:
+        removed[step] = {**item, **whole(old[name], node, name)}
+    elif old[name] != new[name]:
+        for fields, found in zip(into, compared(old[name], new[name], node), strict=True):
+            if found:
+                fields[step] = found
+
+
+def is_granular_map(value: Any, node: Node) -> bool:
+    return isinstance(value, dict) and bool(value) and node.map_type != "atomic"
+
+
+def is_granular_list(value: Any, node: Node) -> bool:
+    return isinstance(value, list) and node.list_type != "atomic"
+
+
+def keyed(items: list[Any], node: Node) -> dict[str, Any]:
+    """Items of a set or of a keyed list by their step."""
+    return {_step(item, node): item for item in items}
+
+
+def _step(item: Any, node: Node) -> str:
+    if node.list_type == "set" or not isinstance(item, dict):
+        return "v:" + msgspec.json.encode(item).decode()
+    key = {}
+    for name in sorted(node.list_keys):
+        found = item.get(name, node.item.at(name).default)
+        if found is not msgspec.UNSET:
+            key[name] = found
+    return "k:" + msgspec.json.encode(key).decode()

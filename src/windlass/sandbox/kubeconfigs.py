@@ -1,0 +1,30 @@
+"""The kubeconfig that leads to a sandbox."""
+
+from __future__ import annotations
+
+import base64
+
+MARK = "# Written by windlass sandbox"
+TEMPLATE = """\
+{mark}; it leads nowhere once that has ended.
+apiVersion: v1
+kind: Config
+current-context: sandbox
+clusters:
+- name: sandbox
+  cluster:
+    server: {address}{authority}
+contexts:
+- name: sandbox
+  context: {{cluster: sandbox, user: admin, namespace: default}}
+users:
+- name: admin
+  user:
+    token: {token}
+"""
+
+
+def rendered(address: str, token: str, authority: bytes = b"") -> str:
+    """With the certificate of the sandbox's own authority where it serves TLS."""
+    line = f"\n    certificate-authority-data: {base64.b64encode(authority).decode()}" if authority else ""
+    return TEMPLATE.format(mark=MARK, address=address, token=token, authority=line)

@@ -1,0 +1,263 @@
+"""HTTP in, HTTP out: paths, queries and bodies become requests of the server; outcomes become answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import msgspec
+
+from windlass.sandbox import discovering, options, patches, protobufs, statuses
+from windlass.sandbox.asks import READS, Ask
+from windlass.sandbox.identities import impersonated
+from windlass.sandbox.kinds import Kind
+from windlass.sandbox.statuses import Refusal
+from windlass.sandbox.stores import Stored
+from windlass.sandbox.watching import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping
+
+    from windlass.sandbox.asks import Outcome, User
+    from windlass.sandbox.servers import Server
+
+JSON = (("Content-Type", "application/json"),)
+PATCHES = frozenset({patches.MERGE, patches.JSON_PATCH, patches.STRATEGIC, patches.APPLY})
+_DECODE = msgspec.json.Decoder().decode
+LARGEST_BODY = 3 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole body, or one that is still arriving."""
+
+    code: int
+    headers: tuple[tuple[str, str], ...] = JSON
+    body: bytes = b""
+    watch: Watch | None = None
+    stream: AsyncGenerator[bytes, None] | None = None
+    """What the watch sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a path names."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    user: User
+    extra: dict[str, str] = field(default_factory=dict)
+
+
+async def handle(
+    server: Server, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
+) -> Answer:
+    """Answers one HTTP request; `user` stands in for credentials. Raises Severed where a fault takes the answer."""
+    try:
+        who = user or server.identities.authenticated(headers)
+        if "Impersonate-User" in headers:
+            server.authorizing.require_impersonation(who, headers["Impersonate-User"])
+            who = impersonated(who, headers)
+        split = urlsplit(target)
+        query = dict(parse_qsl(split.query, keep_blank_values=True))
+        call = _Call(method, unquote(split.path), query, headers, body, who)
+        place = _place(server, call)
+        if place is None:
+            return _told(server, call)
+        ask = _ask(call, place)
+        outcome = await server.perform(ask)
+        if isinstance(outcome.item, Watch):
+            return Answer(outcome.code, JSON, watch=outcome.item, stream=server.lines(outcome.item))
+        return _answer(place.kind, outcome)
+    except Refusal as refusal:
+        return refused(refusal)
+
+
+def refused(refusal: Refusal) -> Answer:
+    if refusal.text:
+        return Answer(refusal.code, (("Content-Type", "text/plain; charset=utf-8"),), refusal.text.encode())
+    seconds = (refusal.details or {}).get("retryAfterSeconds")
+    wait = (("Retry-After", str(seconds)),) if seconds else ()
+    return Answer(refusal.code, (*JSON, *wait), msgspec.json.encode(refusal.body))
+
+
+def _told(server: Server, call: _Call) -> Answer:
+    server.authorizing.require_path(call.user, call.path)
+    told, media = discovering.told(server.catalogue, call.path.rstrip("/") or "/", call.headers.get("Accept", ""))
+    body = told.encode() if isinstance(told, str) else msgspec.json.encode(told)
+    return Answer(200, (("Content-Type", media), ("Vary", "Accept")), body)
+
+
+def _place(server: Server, call: _Call) -> Place | None:
+    """None for a path that names no objects."""
+    match call.path.strip("/").split("/"):
+        case ["api", version, *rest] if rest:
+            group = ""
+        case ["apis", group, version, *rest] if rest:
+            pass
+        case _:
+            return None
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in {"status", "finalize"}):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource, *more = [*rest, "", ""]
+    kind = server.catalogue.at(group, version, plural)
+    if kind is None or any(more) or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
+        unknown = Place(Kind(group=group, version=version, plural=plural, kind=plural), namespace, name)
+        verb = _verb(call, unknown)
+        server.authorizing.require(Ask(verb=verb, kind=unknown.kind, namespace=namespace, name=name, user=call.user))
+        raise statuses.unknown_path() if server.catalogue.is_built_in(group) else statuses.nowhere()
+    return Place(kind, namespace, name, subresource)
+
+
+def _ask(call: _Call, place: Place) -> Ask:
+    verb = _verb(call, place)
+    content = call.headers.get("Content-Type", "").partition(";")[0].strip()
+    _require_media(call, verb, content)
+    body = _decoded(call.body, content, verb, place.kind)
+    patch = content if verb == "patch" else ""
+    asked = (
+        options.of_delete(call.query, body) if verb.startswith("delete")
+        else options.of_read(call.query, watches=verb == "watch") if verb in READS
+        else options.of_write(call.query, verb, patch)
+    )  # fmt: skip
+    if asked.validation == "Strict" and (twice := _duplicates(call.body)):
+        kind = place.kind
+        head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
+        raise statuses.bad_request(head + ", ".join(f'duplicate field "{path}"' for path in twice))
+    return Ask(
+        verb=verb,
+        kind=place.kind,
+        namespace=place.namespace,
+        name=place.name,
+        subresource=place.subresource,
+        body=body,
+        patch=patch,
+        user=call.user,
+        agent=call.headers.get("User-Agent", ""),
+        options=asked,
+        extra=call.query,
+    )
+
+
+def _require_media(call: _Call, verb: str, content: str) -> None:
+    accepted = call.headers.get("Accept", "") or "*/*"
+    if not any(word in accepted for word in ("json", "*/*", "application/*")):
+        known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+        raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {known}", {})
+    if verb == "patch" and content not in PATCHES:
+        raise statuses.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.STRATEGIC, patches.APPLY)
+    if verb in {"create", "update"} and content and not content.endswith(("json", "yaml", "protobuf", "*/*")):
+        raise statuses.unsupported_media("application/json", "application/yaml")
+    if len(call.body) > LARGEST_BODY:
+        raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LARGEST_BODY}", {})
+
+
+def _verb(call: _Call, place: Place) -> str:
+    if call.method == "GET":
+        if call.query.get("watch") in {"1", "true", "True"} and not place.name:
+            return "watch"
+        return "get" if place.name else "list"
+    if call.method == "PUT" and not place.name and place.kind.custom:
+        raise statuses.bad_request("name must be provided")
+    verbs = {
+        "POST": "create",
+        "PUT": "update",
+        "PATCH": "patch",
+        "DELETE": "delete" if place.name else "deletecollection",
+    }
+    verb = verbs.get(call.method, "")
+    at_home = bool(place.namespace) or not place.kind.namespaced
+    fits = {"create": at_home and (not place.name or bool(place.subresource)), "deletecollection": at_home}
+    if not verb or not fits.get(verb, bool(place.name)):
+        raise statuses.method_not_allowed()
+    return verb
+
+
+def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
+    if not body:
+        return None
+    if content == protobufs.MEDIA:
+        found = protobufs.decoded(body)
+        if found is None:
+            raise statuses.unsupported_media("application/json", "application/yaml")
+        return found if "kind" in found and verb in {"create", "update"} else None
+    try:
+        return _DECODE(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if content == patches.APPLY or content.endswith("yaml"):
+            return _yaml(body)
+        head = f"the object provided is unrecognized (must be of type {kind.kind})"
+        raise statuses.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
+
+
+def _duplicates(body: bytes) -> list[str]:
+    """Fields that stand twice in one object, which the parser would silently overlook."""
+    found: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+        for name, value in items:
+            if name in seen:
+                found.append(name)
+            seen[name] = value
+        return seen
+
+    def paths(value: Any, above: str) -> list[str]:
+        if isinstance(value, dict):
+            below = [path for name, child in value.items() for path in paths(child, f"{above}.{name}".lstrip("."))]
+            return [f"{above}.{name}".lstrip(".") for name in value if name in found] + below
+        return []
+
+    try:
+        whole = json.loads(body or b"{}", object_pairs_hook=pairs)
+    except ValueError:
+        return []
+    return paths(whole, "") if found else []
+
+
+def _yaml(body: bytes) -> Any:
+    import yaml  # noqa: PLC0415 - only for clients that send it
+
+    class Loader(yaml.SafeLoader):
+        """Without timestamps: Kubernetes has only strings."""
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
+        for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    try:
+        return yaml.load(body, Loader)  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise statuses.bad_request(f"error decoding YAML: {error}") from None
+
+
+def _answer(kind: Kind, outcome: Outcome) -> Answer:
+    item = outcome.item
+    warnings = tuple(("Warning", f'299 - "{_quoted(text)}"') for text in outcome.warnings)
+    headers = (*JSON, *warnings)
+    if isinstance(item, Stored):
+        return Answer(outcome.code, headers, kind.prefix + item.tail)
+    if isinstance(item, bytes):
+        return Answer(outcome.code, headers, item)
+    if isinstance(item, dict):
+        return Answer(outcome.code, headers, msgspec.json.encode(item))
+    assert isinstance(item, str)
+    return Answer(outcome.code, (("Content-Type", "text/plain"),), item.encode())
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,162 @@
+"""Structural schemas: what a kind's fields are, what is filled in, what is dropped, how lists are keyed. Pure."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from windlass.sandbox.statuses import Body
+
+META = ("apiVersion", "kind", "metadata")
+
+
+class Node(msgspec.Struct, rename="camel", eq=False):
+    """One place in a schema, in the words of OpenAPI as CustomResourceDefinitions use them."""
+
+    type: str = ""
+    format: str = ""
+    properties: dict[str, Node] = {}  # msgspec copies empty defaults
+    additional_properties: Node | bool | None = None
+    items: Node | None = None
+    required: tuple[str, ...] = ()
+    default: Any = msgspec.UNSET
+    nullable: bool = False
+    enum: tuple[Any, ...] | None = None
+    pattern: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: bool = False
+    exclusive_maximum: bool = False
+    multiple_of: float | None = None
+    min_length: int = 0
+    max_length: int | None = None
+    min_items: int = 0
+    max_items: int | None = None
+    min_properties: int = 0
+    max_properties: int | None = None
+    all_of: tuple[Node, ...] = ()
+    any_of: tuple[Node, ...] = ()
+    one_of: tuple[Node, ...] = ()
+    not_: Node | None = msgspec.field(name="not", default=None)
+    preserves: bool = msgspec.field(name="x-kubernetes-preserve-unknown-fields", default=False)
+    int_or_string: bool = msgspec.field(name="x-kubernetes-int-or-string", default=False)
+    embedded: bool = msgspec.field(name="x-kubernetes-embedded-resource", default=False)
+    list_type: str = msgspec.field(name="x-kubernetes-list-type", default="atomic")
+    list_keys: tuple[str, ...] = msgspec.field(name="x-kubernetes-list-map-keys", default=())
+    map_type: str = msgspec.field(name="x-kubernetes-map-type", default="granular")
+    sketched: bool = False
+    """Of a built-in kind: what is not told is a known field all the same."""
+
+    def at(self, name: str) -> Node:
+        """The schema of a field; open where none is told."""
+        found = self.properties.get(name)
+        if found is None and isinstance(self.additional_properties, Node):
+            return self.additional_properties
+        return found or (SKETCHED if self.sketched else OPEN)
+
+    @property
+    def item(self) -> Node:
+        return self.items or (SKETCHED if self.sketched else OPEN)
+
+
+OPEN = Node(preserves=True)
+SKETCHED = Node(preserves=True, sketched=True)
+
+
+def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_object: bool = False) -> list[str]:
+    """Drops fields that the schema does not know, in place, and names them. What equals `known` is right already."""
+    dropped: list[str] = []
+    if value is known or value == known:
+        return dropped
+    if isinstance(value, list) and node.items is not None:
+        for index, item in enumerate(value):
+            below = at_index(known, index)
+            dropped += prune(item, node.items, below, f"{path}[{index}]", is_object=node.items.embedded)
+    elif isinstance(value, dict):
+        for name in list(value):
+            where = f"{path}.{name}" if path else name
+            child = node.properties.get(name, node.additional_properties)
+            if is_object and name in META:
+                continue
+            if isinstance(child, Node):
+                dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
+            elif not node.preserves and child is not True:
+                del value[name]
+                dropped.append(where)
+    return dropped
+
+
+def fill(value: Any, node: Node, known: Any = None) -> None:
+    """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
+    if value is known or value == known:
+        return
+    if isinstance(value, list):
+        for index, item in enumerate(value if node.items is not None else ()):
+            fill(item, node.item, at_index(known, index))
+    elif isinstance(value, dict):
+        for name, child in node.properties.items():
+            if value.get(name, 0) is None and not child.nullable:
+                del value[name]
+            if child.default is not msgspec.UNSET and name not in value:
+                value[name] = copy.deepcopy(child.default)
+        for name, below in value.items():
+            rule = node.properties.get(name, node.additional_properties)
+            if isinstance(rule, Node):
+                fill(below, rule, at_name(known, name))
+
+
+def at_name(known: Any, name: str) -> Any:
+    return known.get(name) if isinstance(known, dict) else None
+
+
+def at_index(known: Any, index: int) -> Any:
+    return known[index] if isinstance(known, list) and index < len(known) else None
+
+
+def read(schema: Body) -> Node:
+    return msgspec.convert(schema, Node)
+
+
+def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
+    """A schema that is open but for what its lines say: how lists are keyed, what is whole, what is filled in.
+
+    `spec.containers[name] @container` is a list keyed by name whose items are the part named container,
+    `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas:integer=1` a type and a default,
+    `data:texts` a mapping to text, `data:coded` one to base64, `spec.renewTime:time` a moment.
+    """
+    root = Node(preserves=True, sketched=True)
+    for line in filter(None, map(str.strip, text.splitlines())):
+        path, _, default = line.partition("=")
+        path, _, part = path.strip().partition(" @")
+        node = root
+        for name in path.split("."):
+            node = _grow(node, name)
+        if default:
+            node.default = msgspec.json.decode(default)
+        if part:
+            node.properties = (parts or {})[part].properties
+    return root
+
+
+def _grow(node: Node, step: str) -> Node:
+    step, _, kind = step.partition(":")
+    name = step.partition("[")[0].partition("{")[0]
+    child = node.properties.setdefault(name, Node(preserves=True, sketched=True))
+    if step.endswith("{}"):
+        child.map_type = "atomic"
+    if kind == "time":
+        child.type, child.format = "string", "date-time"
+    elif kind in {"texts", "coded"}:
+        child.type = "object"
+        child.additional_properties = Node(type="string", format="byte" if kind == "coded" else "")
+    elif kind:
+        child.type = kind
+    if not step.endswith("]"):
+        return child
+    keys = tuple(filter(None, step[len(name) + 1 : -1].split(",")))
+    child.list_type, child.list_keys = ("map", keys) if keys else ("set", ())
+    child.items = child.items or Node(preserves=True, sketched=True)
+    return child.items if keys else child

@@ -1,0 +1,166 @@
+"""The doors that lead elsewhere: scale, logs, eviction, tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox import selectors, statuses
+from windlass.sandbox.asks import Outcome
+from windlass.sandbox.identities import AUDIENCE
+
+if TYPE_CHECKING:
+    from windlass.sandbox.asks import Ask
+    from windlass.sandbox.deleting import Deleting
+    from windlass.sandbox.identities import Identities
+    from windlass.sandbox.kinds import Kind
+    from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Store
+
+SHORTEST = 600  # seconds a token must live
+BUDGETS = "poddisruptionbudgets.policy"
+
+
+def scale_of(kind: Kind, body: Body) -> Body:
+    """The Scale that an object shows."""
+    assert kind.scale is not None
+    meta = {
+        n: body["metadata"][n]
+        for n in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        if n in body["metadata"]
+    }
+    status: Body = {"replicas": _at(body, kind.scale.status_replicas) or 0}
+    selector = _at(body, kind.scale.selector) if kind.scale.selector else None
+    if selector:
+        status["selector"] = selector if isinstance(selector, str) else _shown(selector)
+    replicas = _at(body, kind.scale.replicas)
+    spec = {"replicas": replicas} if replicas else {}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status}
+
+
+def scaled(kind: Kind, body: Body, scale: Body) -> Body:
+    """The object with what a Scale asks for; name, uid and version of the Scale are those it was meant for."""
+    assert kind.scale is not None
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        error = statuses.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
+        shown = replace(kind, kind="Scale", group="autoscaling")
+        raise statuses.invalid(shown, body["metadata"]["name"], [error])
+    given = {name: value for name, value in (scale.get("metadata") or {}).items() if name in {"uid", "resourceVersion"}}
+    meant: Body = {**body, "metadata": {**body["metadata"], **given}}
+    return _with(meant, kind.scale.replicas.strip(".").split("."), replicas)
+
+
+def _with(body: Body, path: list[str], value: Any) -> Body:
+    first, *rest = path
+    return {**body, first: _with(body.get(first) or {}, rest, value) if rest else value}
+
+
+def _at(body: Any, path: str) -> Any:
+    for name in path.strip(".").split("."):
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
+def _shown(selector: Body) -> str:
+    words = {"in": "in", "notin": "notin"}
+    parts = []
+    for r in selectors.of_label_selector(selector):
+        if r.operator in words and len(r.values) == 1 and r.operator == "in":
+            parts.append(f"{r.key}={r.values[0]}")
+        elif r.operator in words:
+            parts.append(f"{r.key} {r.operator} ({','.join(sorted(r.values))})")
+        else:
+            parts.append(r.key if r.operator == "exists" else f"!{r.key}")
+    return ",".join(parts)
+
+
+class Subresources:
+    def __init__(self, store: Store, deleting: Deleting, identities: Identities) -> None:
+        self._store = store
+        self._deleting = deleting
+        self._identities = identities
+        self.logs: dict[tuple[str, str, str], str] = {}
+        """What containers wrote, by namespace, pod and container; actors write it."""
+
+    def log(self, ask: Ask) -> Outcome:
+        pod = self._require(ask)
+        names = [container["name"] for container in pod.get("spec", {}).get("containers", ())]
+        container = ask.extra.get("container") or names[0]
+        if len(names) > 1 and "container" not in ask.extra:
+            listed = ", ".join(names)
+            what = f"a container name must be specified for pod {ask.name}, choose one of: [{listed}]"
+            raise statuses.bad_request(what)
+        if container not in names:
+            raise statuses.bad_request(f"container {container} is not valid for pod {ask.name}")
+        text = self.logs.get((ask.namespace, ask.name, container), "")
+        tail = ask.extra.get("tailLines", "")
+        if tail.isdecimal():
+            lines = text.splitlines(keepends=True)
+            text = "".join(lines[len(lines) - int(tail) :] if int(tail) < len(lines) else lines)
+        return Outcome(200, text)
+
+    def evict(self, ask: Ask) -> Outcome:
+        """Deletes a pod unless a budget says that too few would be left."""
+        if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
+            raise statuses.bad_request("name in URL does not match name in Eviction object")
+        pod = self._require(ask)
+        options = (ask.body or {}).get("deleteOptions") or {}
+        is_dry = ask.options.dry_run or bool(options.get("dryRun"))
+        for stored in self._store.list(BUDGETS, ask.namespace):
+            budget = stored.load()
+            wanted = selectors.of_label_selector(budget.get("spec", {}).get("selector") or {})
+            if not selectors.match(wanted, pod["metadata"].get("labels", {}).get):
+                continue
+            if pod.get("status", {}).get("phase") != "Pending" and not budget.get("status", {}).get(
+                "disruptionsAllowed"
+            ):
+                raise _budget_refusal(stored.name, budget)
+            if not is_dry and budget.get("status", {}).get("disruptionsAllowed"):
+                self._spend(budget)
+        conditions = options.get("preconditions") or {}
+        asked = replace(
+            ask.options,
+            dry_run=is_dry,
+            uid=conditions.get("uid", ""),
+            resource_version=conditions.get("resourceVersion", ""),
+            grace=options.get("gracePeriodSeconds", ask.options.grace),
+        )
+        self._deleting.delete(replace(ask, options=asked))
+        return Outcome(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+
+    def _spend(self, budget: Body) -> None:
+        """One disruption less until whoever keeps the budget's status has counted again."""
+        status = budget["status"]
+        self._store.put(
+            BUDGETS, {**budget, "status": {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1}}
+        )
+
+    def token(self, ask: Ask) -> Outcome:
+        account = self._store.get(ask.kind.id, ask.namespace, ask.name)
+        if account is None:
+            raise statuses.not_found(ask.kind, ask.name)
+        spec = {"expirationSeconds": 3600, "audiences": [AUDIENCE], **((ask.body or {}).get("spec") or {})}
+        if spec["expirationSeconds"] < SHORTEST:
+            why = "may not specify a duration less than 10 minutes"
+            error = statuses.invalid_value("spec.expirationSeconds", spec["expirationSeconds"], why)
+            raise statuses.invalid(replace(ask.kind, kind="TokenRequest", group="authentication.k8s.io"), "", [error])
+        meta = {"name": ask.name, "namespace": ask.namespace}
+        status = self._identities.service_account_token(account, spec)
+        head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+        return Outcome(201, {**head, "metadata": meta, "spec": spec, "status": status})
+
+    def _require(self, ask: Ask) -> Body:
+        found = self._store.get(ask.kind.id, ask.namespace, ask.name)
+        if found is None:
+            raise statuses.not_found(ask.kind, ask.name)
+        return found.load()
+
+
+def _budget_refusal(name: str, budget: Body) -> statuses.Refusal:
+    status = budget.get("status", {})
+    needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    refusal = statuses.too_many("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+    message = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
+    refusal.details = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+    return refusal

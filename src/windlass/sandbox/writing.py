@@ -1,0 +1,226 @@
+"""The write path: create, replace, patch, apply, and the doors `status` and `scale`; one way to the store for all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox import admitting, managing, naming, patches, rules, schemas, statuses, validating
+from windlass.sandbox.asks import Outcome
+from windlass.sandbox.managing import Writer
+from windlass.sandbox.subresources import scale_of, scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windlass.sandbox.asks import Ask
+    from windlass.sandbox.kinds import Kind
+    from windlass.sandbox.sources import Sources
+    from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Store, Stored
+
+CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events"})
+
+
+class Writing:
+    def __init__(self, store: Store, sources: Sources) -> None:
+        self._store = store
+        self._sources = sources
+        self.check: Callable[[Ask, Body | None, Body], None] = lambda ask, before, after: None
+        """A further look at what is about to be stored; refuses by raising, may add to the new state."""
+
+    def create(self, ask: Ask) -> Outcome:
+        body = rules.decoded(ask, ask.body)
+        rules.require_address(ask, body["metadata"])
+        if body["metadata"].get("resourceVersion"):
+            raise statuses.broken("resourceVersion should not be set on objects to be created")
+        body["metadata"].pop("managedFields", None)
+        body, warnings = self._shaped(ask, body)
+        body = self._born(ask, body)
+        writer = self._writer(ask, "Update")
+        body = managing.after_update({"metadata": {}}, body, ask.kind.schema, writer)
+        return Outcome(201, self._commit(ask, None, body), warnings)
+
+    def update(self, ask: Ask) -> Outcome:
+        old = self._found(ask)
+        if old is None:
+            if ask.kind.id in CREATED_BY_PUT and not ask.subresource:
+                return self.create(ask)
+            raise statuses.not_found(ask.kind, ask.name)
+        if ask.subresource == "scale":
+            return self._change(ask, old, lambda before: scaled(ask.kind, before, ask.body))
+        return self._change(ask, old, lambda _: rules.decoded(ask, ask.body))
+
+    def patch(self, ask: Ask) -> Outcome:
+        if ask.patch == patches.APPLY:
+            return self._apply(ask)
+        old = self._found(ask)
+        if old is None:
+            raise statuses.not_found(ask.kind, ask.name)
+        if ask.subresource == "scale":
+            shown = scale_of(ask.kind, old.load())
+            return self._change(ask, old, lambda before: scaled(ask.kind, before, self.patched(ask, shown)))
+        head = {"kind": ask.kind.kind, "apiVersion": ask.kind.api_version}
+        return self._change(ask, old, lambda before: rules.decoded(ask, self.patched(ask, {**head, **before})))
+
+    def patched(self, ask: Ask, before: Body) -> Any:
+        """An object as a patch leaves it."""
+        if ask.patch == patches.JSON_PATCH:
+            return patches.json_patch(before, ask.body)
+        if not isinstance(ask.body, dict):
+            raise statuses.bad_request("error decoding patch: no JSON object")
+        if ask.patch == patches.STRATEGIC:
+            if ask.kind.custom:
+                raise statuses.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.APPLY)
+            return patches.strategic(before, ask.body, ask.kind.schema)
+        return patches.merge(before, ask.body)
+
+    def _apply(self, ask: Ask) -> Outcome:
+        rules.require_applicable(ask)
+        config = rules.decoded(ask, ask.body)
+        rules.require_address(ask, config["metadata"])
+        config = {name: value for name, value in config.items() if name not in {"kind", "apiVersion"}}
+        config["metadata"] = {**config["metadata"], "name": ask.name}
+        if ask.subresource == "status":
+            config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
+        elif "status" in ask.kind.subresources:
+            config.pop("status", None)
+        if unknown := schemas.prune(config, ask.kind.schema, is_object=True):
+            what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
+            why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
+            raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
+        writer = self._writer(ask, "Apply")
+        old = self._found(ask)
+        if old is not None:
+            return self._change(ask, old, lambda before: self._merged(ask, before, config, writer))
+        if ask.subresource:
+            raise statuses.not_found(ask.kind, ask.name)
+        config["metadata"].pop("resourceVersion", None)
+        if uid := config["metadata"].get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise statuses.conflict(ask.kind, ask.name, why)
+        body = managing.applied(None, config, ask.kind.schema, writer, force=True)
+        body, warnings = self._shaped(ask, body)
+        return Outcome(201, self._commit(ask, None, self._born(ask, body)), warnings)
+
+    def _merged(self, ask: Ask, before: Body, config: Body, writer: Writer) -> Body:
+        return managing.applied(before, config, ask.kind.schema, writer, force=ask.options.force)
+
+    def _change(self, ask: Ask, old: Stored, change: Callable[[Body], Body]) -> Outcome:
+        """Any change of what exists, from its old state to the store."""
+        kind, before = ask.kind, old.load()
+        after = change(before)
+        rules.require_unchanged(ask, before, after)
+        after, warnings = self._shaped(ask, after, before)
+        after = rules.carried_over(ask, before, after)
+        if not kind.custom:
+            admitting.fill_in(kind.id, after, before)
+        generation = rules.next_generation(kind, before, after)
+        if generation is not None:
+            after["metadata"]["generation"] = generation
+        if ask.patch != patches.APPLY:
+            after = managing.after_update(before, after, kind.schema, self._writer(ask, "Update"))
+        after.pop("kind", None)
+        after.pop("apiVersion", None)
+        if after == before:
+            return Outcome(200, old, warnings)
+        self._require_valid(ask, before, after)
+        return Outcome(200, self._commit(ask, old, after), warnings)
+
+    def _shaped(self, ask: Ask, body: Body, before: Body | None = None) -> tuple[Body, tuple[str, ...]]:
+        """Without unknown fields, which are told or refused, and with defaults filled in."""
+        kind = ask.kind
+        if not kind.custom:
+            body = rules.without_nulls(body)
+            if wrong := validating.mistyped(body, kind.schema):
+                raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
+        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
+        if unknown and ask.options.validation == "Strict":
+            head = (
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
+            )
+            raise statuses.bad_request(head + ", ".join(unknown))
+        schemas.fill(body, kind.schema, before)
+        return body, tuple(unknown) if ask.options.validation == "Warn" else ()
+
+    def _born(self, ask: Ask, body: Body) -> Body:
+        """A new object with what the server gives it: name, uid, time, generation; valid, and in a living namespace."""
+        kind = ask.kind
+        given = {
+            name: value for name, value in body["metadata"].items() if name not in (*rules.SET_BY_SERVER, "selfLink")
+        }
+        if not given.get("name") and given.get("generateName"):
+            given["name"] = given["generateName"] + self._sources.suffix()
+        meta = {**given, "uid": self._sources.uid(), "creationTimestamp": self._sources.timestamp()}
+        if kind.namespaced:
+            meta["namespace"] = ask.namespace
+        if kind.has_generation:
+            meta["generation"] = 1
+        body = {**body, "metadata": statuses.present(meta)}
+        if "status" in kind.subresources:
+            body.pop("status", None)
+            if not kind.custom:
+                schemas.fill(body, kind.schema)
+        errors = naming.metadata_errors(kind, meta)
+        if errors:
+            raise statuses.invalid(kind, meta.get("name", ""), errors)
+        if not kind.custom:
+            admitting.fill_in(kind.id, body)
+        self._require_namespace(kind, ask.namespace, meta["name"])
+        self._require_valid(ask, None, body)
+        return body
+
+    def _require_namespace(self, kind: Kind, namespace: str, name: str) -> None:
+        if not kind.namespaced:
+            return
+        found = self._store.get("namespaces", "", namespace)
+        if found is None:
+            message, details = f'namespaces "{namespace}" not found', {"name": namespace, "kind": "namespaces"}
+            raise statuses.Refusal(404, "NotFound", message, details)
+        if b'"deletionTimestamp"' in found.tail and found.load()["metadata"].get("deletionTimestamp"):
+            why = f"unable to create new content in namespace {namespace} because it is being terminated"
+            refusal = statuses.forbidden(kind, name, why)
+            message = f"namespace {namespace} is being terminated"
+            cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+            refusal.details = {**(refusal.details or {}), "causes": [cause]}
+            raise refusal
+
+    def _require_valid(self, ask: Ask, before: Body | None, after: Body) -> None:
+        kind = ask.kind
+        errors = naming.finalizer_errors(before, after) if before else []
+        if kind.custom:
+            errors += validating.errors(after, kind.schema, known=before)
+        else:
+            errors += admitting.errors(kind.id, before, after)
+        if before is not None:
+            errors += naming.metadata_errors(kind, after["metadata"])
+        if errors:
+            raise statuses.invalid(kind, after["metadata"]["name"], errors)
+        self.check(ask, before, after)
+
+    def _commit(self, ask: Ask, old: Stored | None, body: Body) -> Stored | Body:
+        """The one way to the store. What is being deleted and has nothing left to wait for goes."""
+        kind = ask.kind
+        name = body["metadata"]["name"]
+        if old is None and (rival := self._store.get(kind.id, ask.namespace, name)):
+            deleting = bool(rival.load()["metadata"].get("deletionTimestamp"))
+            raise statuses.already_exists(kind, name, deleting=deleting)
+        if ask.options.dry_run:
+            return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
+        if old is not None and is_released(kind, body):
+            self._store.remove(old, body)
+            return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
+        return self._store.put(kind.id, body)
+
+    def _found(self, ask: Ask) -> Stored | None:
+        return self._store.get(ask.kind.id, ask.namespace, ask.name)
+
+    def _writer(self, ask: Ask, operation: str) -> Writer:
+        return Writer(ask.manager, operation, ask.kind.api_version, ask.subresource, self._sources.timestamp())
+
+
+def is_released(kind: Kind, body: Body) -> bool:
+    """Whether a deleted object has nobody left who asked for it to stay."""
+    meta = body["metadata"]
+    if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
+        return False
+    return kind.id != "namespaces" or not body.get("spec", {}).get("finalizers")

@@ -1,0 +1,84 @@
+"""An event loop whose clock jumps to the next timer instead of waiting for it: hours in milliseconds."""
+
+from __future__ import annotations
+
+import asyncio
+import random  # noqa: TID251 - seeded, handed on as a value
+import selectors
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from windlass.errors import WindlassError
+from windlass.kube.clocks import Clock
+from windlass.sandbox.sources import Sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+R = TypeVar("R")
+LONGEST = 30 * 86_400.0  # seconds of virtual time: watches renew themselves for ever, a run must not
+EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class Deadlock(WindlassError):
+    """Nothing would ever happen again, or only what always happens."""
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    now = 0.0
+
+    def __init__(self, limit: float) -> None:
+        super().__init__()
+        self._limit = limit
+        self.waiting: Callable[[], list[str]] = list
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            names = ", ".join(self.waiting())
+            raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'nobody'}")
+        self.now += max(0.0, timeout)
+        if self.now > self._limit:
+            limit, self._limit = self._limit, float("inf")  # told once; what is cancelled then may still clean up
+            raise Deadlock(f"not done after {limit:g} s of virtual time; waiting: {', '.join(self.waiting())}")
+        return super().select(0)
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    def __init__(self, limit: float = LONGEST) -> None:
+        self._jumping = _JumpingSelector(limit)
+        super().__init__(self._jumping)
+        self._jumping.waiting = self._waiting
+
+    def time(self) -> float:
+        return self._jumping.now
+
+    def _waiting(self) -> list[str]:
+        """What waits, and where: task by task, sorted."""
+        found = []
+        for task in asyncio.all_tasks(self):
+            frames = task.get_stack(limit=1)
+            where = f" in {frames[-1].f_code.co_qualname}" if frames else ""
+            found.append(f"{task.get_name()}{where}")
+        return sorted(found)
+
+
+def virtual_clock(chance: Callable[[], float] = lambda: 0.5) -> Clock:
+    """The client's clock on the running loop's time; by default without chance."""
+    time = asyncio.get_running_loop().time
+    return Clock(now=lambda: EPOCH + timedelta(seconds=time()), monotonic=time, random=chance)
+
+
+def virtual_sources(seed: int = 0) -> Sources:
+    """The sandbox's time and chance on the running loop's time."""
+    time = asyncio.get_running_loop().time
+    return Sources(
+        now=lambda: EPOCH + timedelta(seconds=time()),
+        sleep=asyncio.sleep,  # noqa: TID251 - of the loop that jumps
+        chance=random.Random(seed),  # noqa: S311 - wanted: the same every time
+    )
+
+
+def run(main: Coroutine[Any, Any, R], *, limit: float = LONGEST) -> R:
+    """Runs to the end. Raises Deadlock where nothing can happen any more, or the end is not there in `limit` s."""
+    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
+        return runner.run(main)

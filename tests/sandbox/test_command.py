@@ -1,0 +1,63 @@
+"""`windlass sandbox` as a process."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from windlass.errors import ExitCode
+from windlass.kube import kubeconfigs
+from windlass.kube.calls import Calls
+from windlass.kube.http import HttpTransport
+from windlass.kube.readers import KubeReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def serving(path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    command = [sys.executable, "-m", "windlass", "sandbox", "--kubeconfig", str(path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, [process.stdout.readline() for _ in range(3)]
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_how_to_use_it_and_ends_well(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "kubeconfig"
+    with serving(path) as (process, lines):
+        assert lines[0].startswith("sandbox    http://127.0.0.1:")
+        assert f"export KUBECONFIG={path}" in lines[1]
+        assert path.stat().st_mode & 0o777 == 0o600
+        process.send_signal(number)
+        assert process.wait(10) == ExitCode.SUCCESS
+    assert not path.exists(), "a kubeconfig that leads nowhere is of no use"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl on PATH")
+async def test_it_serves_tls_that_its_kubeconfig_trusts(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    with serving(path, "--tls", "--speed", "10"):
+        reader = KubeReader(Calls(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        assert reader.server.startswith("https://")
+        assert await reader.version() == "v1.34.2"
+        await reader.close()
+
+
+def test_it_does_not_overwrite_a_kubeconfig_of_others(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("apiVersion: v1\nkind: Config\n")
+    with serving(path) as (process, _):
+        assert process.wait(10) == ExitCode.INVALID
+    assert path.read_text().startswith("apiVersion")
