@@ -152,10 +152,20 @@ def test_what_stands_outside_may_be_at_any_revision() -> None:
     assert plan.can_run
 
 
-def test_what_stands_outside_keeps_a_teardown_from_beginning() -> None:
-    seen = snapshot("ceph=healthy vault=healthy keycloak=healthy")
-    plan = plans.for_teardown(platform(CHAIN), seen, parse_scope("app:ceph"))
-    assert [(each.name, each.needed_by) for each in plan.unmet] == [("vault", ("ceph",))]
+@pytest.mark.parametrize(
+    ("text", "there", "expected"),
+    [
+        (CHAIN, "ceph vault", "vault"),
+        ("c: b; b: ceph", "ceph c", "c"),
+        ("db: ready+; ready+: ceph", "ceph db", "db"),
+        ("db: ready+; ready+: ceph", "ceph", ""),
+    ],
+    ids=["directly", "through one that is gone", "through a resource", "nothing"],
+)
+def test_what_stands_outside_keeps_a_teardown_from_beginning(text: str, there: str, expected: str) -> None:
+    seen = snapshot(" ".join(f"{name}=healthy" for name in there.split()), ready=ResourceState(Health.HEALTHY))
+    plan = plans.for_teardown(platform(text), seen, parse_scope("app:ceph"))
+    assert [(each.name, each.needed_by) for each in plan.unmet] == [(name, ("ceph",)) for name in expected.split()]
 
 
 def test_an_estimate_is_the_longest_chain_or_the_queue() -> None:

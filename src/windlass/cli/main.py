@@ -77,7 +77,14 @@ def lint(environ: Mapping[str, str], /, **options: Any) -> None:
 
 @windlass.command()
 @setting_options("dag", "scope")
-@click.option("--format", "form", type=click.Choice(["text", "mermaid", "dot", "svg"]), default="text", help="How.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "dot", "svg"]),
+    default="text",
+    show_default=True,
+    help="Of the output.",
+)
 @click.pass_obj
 def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
     """Show what waits for what: waves as text, or the graph as mermaid, dot or svg."""
@@ -91,7 +98,9 @@ def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
 @windlass.command()
 @setting_options(*(setting.name for setting in SETTINGS if setting.option))
 @click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
+)
 @click.pass_obj
 def config(environ: Mapping[str, str], /, action: str | None, form: str, **options: Any) -> None:
     """Show every effective value and where it came from; secrets are masked."""

@@ -65,10 +65,14 @@ def assembled(
     stacks = _stacks(layers)
     stack_mistakes = _graph_mistakes({name: stack.needs for name, stack in layers.stacks.items()}, "stack ")
     needs = _needs(layers, () if stack_mistakes else stacks)
-    mistakes = [*layers.mistakes, *stack_mistakes, *_node_mistakes(layers, file), *_graph_mistakes(needs)]
-    if mistakes := [*mistakes, *_subset_mistakes(layers, file)]:
-        return mistakes
-    return _assembled(layers, stacks, Graph.build(needs), file, environment)
+    mistakes = [
+        *layers.mistakes,
+        *stack_mistakes,
+        *_node_mistakes(layers, file),
+        *_graph_mistakes(needs),
+        *_subset_mistakes(layers, file),
+    ]
+    return mistakes or _assembled(layers, stacks, Graph.build(needs), file, environment)
 
 
 def _graph_mistakes(needs: Mapping[str, Places], what: str = "") -> list[Mistake]:
@@ -86,13 +90,8 @@ def _node_mistakes(layers: Layers, file: Checked[PlatformFile]) -> list[Mistake]
     for node in layers.nodes.values():
         profile = node.fields.get("profile", DEFAULT_PROFILE)
         if profile not in known:
-            found.append(
-                Mistake(
-                    node.place,
-                    f"{node.name} has a profile that does not exist: {profile}",
-                    did_you_mean(profile, known),
-                )
-            )
+            what = f"{node.name} has a profile that does not exist: {profile}"
+            found.append(Mistake(node.place, what, did_you_mean(profile, known)))
         target = _target(node)
         if (other := targets.setdefault(target, node.name)) != node.name:
             found.append(Mistake(node.place, f"{node.name} and {other} are both {target}", "name it once"))

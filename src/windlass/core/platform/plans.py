@@ -11,7 +11,7 @@ from windlass.core.platform.applications import ResourceRef
 from windlass.core.platform.snapshots import ApplicationState, Phase, Snapshot, State, Sync, wanted_revisions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from datetime import timedelta
 
     from windlass.core.platform.applications import Application, Platform
@@ -78,6 +78,8 @@ class _Goal:
     """What is to be done about a node, and what is amiss with one that may not be touched; the order is the graph's."""
 
     graph: Graph
+    looked_at: Collection[str]
+    """Outside the scope; the order holds through all others."""
     todo: Callable[[str], Todo | None]
     amiss: Callable[[str], str]
 
@@ -89,6 +91,7 @@ def for_deploy(
     resolved = wanted or {}
     goal = _Goal(
         platform.graph,
+        looked_at=platform.graph.names,
         todo=lambda name: _to_deploy(platform.applications[name], snapshot, resolved.get(name)),
         amiss=lambda name: _what_is_amiss(platform.applications[name], snapshot),
     )
@@ -100,8 +103,9 @@ def for_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
     there = snapshot.states.keys() - platform.resource_nodes  # those go with what made them
     goal = _Goal(
         platform.graph.reversed(),
+        looked_at=there,
         todo=lambda name: (Verb.REMOVE, "it is there") if name in there else None,
-        amiss=lambda name: "it is there and depends on what would be removed" if name in there else "",
+        amiss=lambda _: "it is there and depends on what would be removed",
     )
     return _plan(platform, scope, goal)
 
@@ -112,7 +116,7 @@ def _plan(platform: Platform, scope: Scope, goal: _Goal) -> Plan:
     rest = goal.graph.restricted_to(found)
     limits = scheduling.Limits(platform.max_parallel, platform.barrier)
     timeline = scheduling.rehearsed(rest, platform.expected, limits)
-    outside = goal.graph.needed_from_outside(names)
+    outside = goal.graph.restricted_to(names.union(goal.looked_at)).needed_from_outside(names)
     return Plan(
         scope=scope,
         steps=tuple(Step(span.name, *found[span.name], after=rest.needs[span.name]) for span in timeline),
