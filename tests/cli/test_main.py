@@ -11,7 +11,7 @@ from tests.processes import windlass
 from windlass import __version__
 from windlass.cli.main import main
 
-HEAVY = ["aiohttp", "msgspec", "yaml", "asyncio", "ssl"]
+HEAVY = ["aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl"]
 
 
 def test_version() -> None:

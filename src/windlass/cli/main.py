@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass import __version__
+from windlass.cli.options import given, setting_options
 from windlass.errors import ExitCode, WindlassError
+from windlass.settings.requirements import ACTIONS
+from windlass.settings.variables import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,6 +61,45 @@ def sandbox(**options: Any) -> None:
     from windlass.cli import sandboxes  # noqa: PLC0415 - lazy, see above
 
     sandboxes.serve(sandboxes.Serving(**options), click.echo)
+
+
+@windlass.command()
+@setting_options("dag", "environment-file", "environment", "health-checks", "secrets")
+@click.pass_obj
+def lint(environ: Mapping[str, str], /, **options: Any) -> None:
+    """Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."""
+    from windlass.cli import linting  # noqa: PLC0415
+    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+
+    for line in linting.lines(load(Inputs(given(options), environ))):
+        click.echo(line)
+
+
+@windlass.command()
+@setting_options("dag", "scope")
+@click.option("--format", "form", type=click.Choice(["text", "mermaid", "dot", "svg"]), default="text", help="How.")
+@click.pass_obj
+def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
+    """Show what waits for what: waves as text, or the graph as mermaid, dot or svg."""
+    from windlass.cli import graph_views  # noqa: PLC0415
+    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+
+    settings = load(Inputs(given(options), environ))
+    click.echo(graph_views.FORMATS[form](graph_views.view_of(settings.assembled.platform, settings.scope)))
+
+
+@windlass.command()
+@setting_options(*(setting.name for setting in SETTINGS if setting.option))
+@click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How.")
+@click.pass_obj
+def config(environ: Mapping[str, str], /, action: str | None, form: str, **options: Any) -> None:
+    """Show every effective value and where it came from; secrets are masked."""
+    from windlass.cli import settings_views  # noqa: PLC0415
+    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+
+    settings = load(Inputs(given(options), environ, is_terminal=sys.stderr.isatty()), action or "")
+    click.echo(settings_views.document(settings) if form == "json" else settings_views.text(settings))
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:

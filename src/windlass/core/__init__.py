@@ -1,0 +1,1 @@
+"""Every decision, pure: no I/O, no clock, no waiting, no logging."""

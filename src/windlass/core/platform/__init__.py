@@ -1,0 +1,1 @@
+"""Applications, their graph, and every decision about raising, checking and lowering them."""

@@ -1,0 +1,46 @@
+"""What became of each node in one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from windlass.core.platform.gates import Failed, Open
+
+
+class Result(StrEnum):
+    UNCHANGED = "unchanged"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """Something it depends on failed."""
+    INTERRUPTED = "interrupted"
+    """It was under way when the run was stopped or out of time."""
+    NOT_STARTED = "not started"
+
+
+GOOD = frozenset({Result.UNCHANGED, Result.SUCCEEDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    name: str
+    result: Result
+    judgement: Open | Failed | None = None
+    causes: tuple[str, ...] = ()
+    """Of a skipped one: what failed."""
+    started: datetime | None = None
+    finished: datetime | None = None
+    attempts: int = 0
+
+    @property
+    def is_good(self) -> bool:
+        return self.result in GOOD
+
+    @property
+    def duration(self) -> timedelta | None:
+        return self.finished - self.started if self.started and self.finished else None

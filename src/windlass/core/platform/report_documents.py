@@ -1,0 +1,42 @@
+"""A report as a JSON document. Its version changes when a reader would have to."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windlass.core.platform.reports import Report
+
+API_VERSION = "windlass.dev/v1alpha1"
+KIND = "Report"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """Names in camel case, times as RFC 3339 in UTC, spans in seconds; nothing is left out."""
+    return {"apiVersion": API_VERSION, "kind": KIND, **plain(report)}
+
+
+def plain(value: object) -> Any:  # noqa: PLR0911 - one for each type
+    """Any value of the core as JSON types."""
+    match value:
+        case Enum():
+            return value.value
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case timedelta():
+            return value.total_seconds()
+        case tuple() | list() | frozenset():
+            return [plain(item) for item in value]
+        case dict():
+            return {str(key): plain(item) for key, item in value.items()}
+        case _ if is_dataclass(value):
+            return {_camel(each.name): plain(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.removeprefix("is_").split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,1 @@
+"""Argo CD as recorded: repositories, comparisons, health, operations, and the controller that ties them together."""

@@ -1,0 +1,355 @@
+"""The application controller: compares, tells sync and health, carries out operations, heals, and deletes in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
+
+from windlass.sandbox.actors import pieces
+from windlass.sandbox.actors.argocd import comparing, repositories, specs
+from windlass.sandbox.actors.argocd.comparing import APPLICATIONS
+from windlass.sandbox.actors.argocd.repositories import Broken, Repositories
+from windlass.sandbox.actors.argocd.specs import Pace, Stale
+from windlass.sandbox.actors.argocd.syncing import Operations
+from windlass.sandbox.actors.reconciling import LAG, Actor
+from windlass.sandbox.identities import account_user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from windlass.sandbox.actors.argocd.comparing import Item
+    from windlass.sandbox.actors.argocd.specs import Lie
+    from windlass.sandbox.actors.reconciling import Place
+    from windlass.sandbox.sandboxes import Sandbox
+    from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Change, Stored
+
+NAMESPACE = "argocd"
+MARK = re.compile(rb'"argocd\.argoproj\.io/tracking-id":"([^":]+):[^":]+:([^"]*)"')
+NOWHERE = "0" * 40  # the revision that a lie about revisions shows
+
+
+@dataclass(slots=True)
+class Agenda:
+    """What is due for one Application, and when."""
+
+    step: datetime | None = None
+    """Of its operation, or of its end."""
+    recent: datetime | None = None
+    """A comparison with the revision known."""
+    latest: datetime | None = None
+    """A comparison with the wanted revision."""
+    since: datetime | None = None
+    """When that was asked for: the time the status will show."""
+    refreshing: bool = False
+    left: int | None = None
+    """Of one that is being deleted: how many objects there were at the last look."""
+    blind_until: datetime | None = None
+    """Until when it does not see what a sync did."""
+
+
+class ArgoCD(Actor):
+    """Programmed by its fields: `repositories`, `pace`, `stale` and `claims` by Application, and the switches."""
+
+    user = account_user(NAMESPACE, "argocd-application-controller")
+    primary = APPLICATIONS
+    watched: ClassVar[tuple[str, ...]] = ("",)
+
+    def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
+        self.repositories = Repositories()
+        self.pace = Pace()
+        self.stale: dict[str, Lie] = {}
+        self.claims: dict[str, str] = {}
+        """The health that an Application shows whatever is true."""
+        self.applications_have_health = False
+        self.persists_health = False
+        self.tracks_by_label = False
+        self._operations = Operations(self)
+        super().__init__(sandbox, lag=lag)
+
+    def forget(self) -> None:
+        self._agendas: dict[Place, Agenda] = {}
+        self._places: dict[str, Place] = {}
+        self._tracked: dict[str, dict[Place, None]] = {}
+        self._owner: dict[Place, str] = {}
+        self._writes = 0
+        self._written: set[int] = set()
+        """Versions of own writes: after those it looks again by itself."""
+        self._operations.forget()
+        super().forget()
+
+    def know(self, place: Place, found: Stored | None) -> None:
+        super().know(place, found)
+        owner = self._owner_in(found) if found else ""
+        if (old := self._owner.pop(place, "")) != owner and old:
+            self._tracked[old].pop(place, None)
+        if owner:
+            self._owner[place] = owner
+            self._tracked.setdefault(owner, {})[place] = None
+
+    def _owner_in(self, found: Stored) -> str:
+        """The Application that an object is marked with; a mark copied from another object does not count."""
+        if self.tracks_by_label:
+            return found.labels.get(comparing.LABEL, "")
+        mark = MARK.search(found.tail)
+        return mark[1].decode() if mark and mark[2].decode() == f"{found.namespace}/{found.name}" else ""
+
+    def concerned(self, change: Change) -> Iterable[Place]:
+        owners = {self._owner_in(state) for state in (change.old, change.new) if state}
+        for owner in sorted(owners & self._places.keys()):
+            place = self._places[owner]
+            agenda = self._agendas[place]
+            agenda.recent = agenda.recent or self._after(self.pace.recent)
+            yield place
+        if change.new.kind_id == APPLICATIONS and change.new.version not in self._written:
+            yield (APPLICATIONS, change.new.namespace, change.new.name)
+        self._written.discard(change.new.version)
+
+    def _after(self, seconds: float) -> datetime:
+        share = 1 + self.pace.jitter * (2 * self.sources.chance.random() - 1) if self.pace.jitter else 1.0
+        return self.sources.now() + timedelta(seconds=seconds * share)
+
+    async def reconcile(self, place: Place) -> float | None:
+        app = self.find(place[0], place[2], place[1])
+        if app is None:
+            self._agendas.pop(place, None)
+            self._places.pop(place[2], None)
+            return None
+        agenda = self._agendas.setdefault(place, Agenda())
+        self._places[place[2]] = place
+        if "status" not in app and not self._is_going(app):
+            await self.write(app, {"status": {}})
+            agenda.latest, agenda.since = self._after(self.pace.first), self.sources.now()
+            return 0.0
+        self._plan(place, app, agenda)
+        now = self.sources.now()
+        for name, act in (("step", self._step), ("recent", self._recent), ("latest", self._latest)):
+            due = getattr(agenda, name)
+            if due is not None and due <= now:
+                setattr(agenda, name, None)
+                before = self._writes
+                await act(place, app, agenda)
+                if self._writes != before:
+                    return 0.0
+        dues = [due for due in (agenda.step, agenda.recent, agenda.latest) if due]
+        return (min(dues) - now).total_seconds() if dues else None
+
+    def _is_going(self, app: Body) -> bool:
+        return bool(app["metadata"].get("deletionTimestamp"))
+
+    def _plan(self, place: Place, app: Body, agenda: Agenda) -> None:
+        """Notes what has come up since the last look."""
+        now, status = self.sources.now(), app.get("status", {})
+        if self._is_going(app):
+            agenda.latest = None
+            cascades = any(name.startswith(specs.CASCADE) for name in app["metadata"].get("finalizers") or ())
+            if cascades and agenda.step is None and agenda.left != len(self._tracked.get(place[2], ())):
+                agenda.step = self._after(self.pace.notice if agenda.left is None else self.pace.removal)
+            return
+        if specs.REFRESH in (app["metadata"].get("annotations") or {}):
+            if not agenda.refreshing:
+                agenda.refreshing, agenda.blind_until = True, None
+                agenda.latest, agenda.since = self._after(self.pace.refresh), now
+        elif agenda.latest is None:
+            changed = status.get("sync", {}).get("comparedTo") != specs.compared_to(app["spec"])
+            seconds = self.pace.first if changed else self.pace.resync
+            agenda.latest, agenda.since = self._after(seconds), None
+        if "operation" in app and agenda.step is None and not self._operations.is_held_up(place):
+            agenda.step = self._after(self.pace.wave if specs.is_running(app) else self.pace.notice)
+        elif status.get("operationState", {}).get("phase") == "Terminating" and "operation" in app:
+            agenda.step = min(agenda.step or self._after(self.pace.notice), self._after(self.pace.notice))
+
+    async def _step(self, place: Place, app: Body, agenda: Agenda) -> None:
+        if self._is_going(app):
+            await self._take_down(app, agenda)
+            return
+        name = app["metadata"]["name"]
+        if name in self.stale and agenda.blind_until is None:
+            agenda.blind_until = self.sources.now() + timedelta(days=1)
+        again = await self._operations.step(place, app)
+        if again is not None:
+            agenda.step = self._after(again)
+            return
+        after = self.find(*_named(app)) or app
+        if "operation" not in after:
+            agenda.latest, agenda.since = self._after(self.pace.latest), self.sources.now()
+            if name in self.stale:
+                await self._lie(after, agenda, self.stale[name])
+
+    async def _lie(self, app: Body, agenda: Agenda, lie: Lie) -> None:
+        agenda.blind_until = self.sources.now() + timedelta(seconds=lie.seconds)
+        status = app["status"]
+        result = status["operationState"].get("syncResult") or {}
+        if lie.how is Stale.OLD_VERDICT or not specs.revisions_of(result):
+            return
+        shown: Body = {name: result[name] for name in ("revision", "revisions") if name in result}
+        if lie.how is Stale.WRONG_REVISION:
+            shown = specs.named(app["spec"], "revision", [NOWHERE for _ in specs.revisions_of(result)])
+        patch: Body = {"sync": {**shown, "status": "Synced"}, "health": {"status": "Healthy"}}
+        if lie.how is not Stale.LAGGING:
+            patch["reconciledAt"] = status["operationState"]["finishedAt"]
+        await self.write(app, {"status": patch})
+
+    async def _recent(self, place: Place, app: Body, agenda: Agenda) -> None:
+        status = app.get("status", {})
+        revisions = specs.revisions_of(status.get("sync", {}))
+        if agenda.blind_until and self.sources.now() < agenda.blind_until:
+            agenda.recent = agenda.blind_until
+        elif revisions and not (self._is_going(app) and agenda.latest):
+            await self._compare(app, revisions)
+
+    async def _latest(self, place: Place, app: Body, agenda: Agenda) -> None:
+        if agenda.blind_until and self.sources.now() < agenda.blind_until:
+            agenda.latest = agenda.blind_until
+            return
+        since, agenda.blind_until = agenda.since, None
+        agenda.since, agenda.refreshing, agenda.latest = None, False, self._after(self.pace.resync)
+        if since or self._has_moved(app):
+            await self._compare(app, [], since or self.sources.now())
+
+    def _has_moved(self, app: Body) -> bool:
+        """Whether a look that nobody asked for would find anything; the real one shows the time of the look, too."""
+        spec, status = app["spec"], app.get("status", {})
+        pairs = zip(specs.sources_of(spec), specs.revisions_of(status.get("sync", {})), strict=False)
+        try:
+            commits = [(self.repositories.at(s["repoURL"]).commit(s.get("targetRevision", "")), r) for s, r in pairs]
+        except Broken:
+            return True
+        same = bool(commits) and all(commit == revision for commit, revision in commits)
+        return not same or status["sync"]["comparedTo"] != specs.compared_to(spec)
+
+    async def _compare(self, app: Body, revisions: list[str], since: datetime | None = None) -> None:
+        spec, old = app["spec"], app.get("status") or {}
+        conditions = [row for row in old.get("conditions") or () if row["type"] != "ComparisonError"]
+        status = {**old, "controllerNamespace": NAMESPACE}
+        if since:
+            status["reconciledAt"] = pieces.told(since)
+        try:
+            found, wanted = self.resolved(app, {}, revisions)
+            items = self.items(app, wanted)
+            status |= self._verdict(app, items) | {"sourceType": self._source_type(spec)}
+        except Broken as broken:
+            found, items = [source.get("targetRevision", "HEAD") for source in specs.sources_of(spec)], []
+            status["sync"] = {"status": "Unknown"}
+            status["health"] = self._health(old, comparing.health_status(self.items(app, []), applications=False))
+            conditions.append({"type": "ComparisonError", "message": str(broken)})
+        status["sync"] |= {"comparedTo": specs.compared_to(spec), **specs.named(spec, "revision", found)}
+        status["conditions"] = [_dated(row, old, self.sources.timestamp()) for row in conditions]
+        if not conditions:
+            del status["conditions"]
+        operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
+        if operation:
+            kept = {**specs.EMPTY_STATUS, **old, "operationState": None}
+            await self.write(app, {"operation": operation, "status": kept})
+            status.pop("operationState", None)
+            app = self.find(*_named(app)) or app
+        patch: Body = {"status": comparing.merge_patch(app.get("status") or {}, status)}
+        if since and specs.REFRESH in (app["metadata"].get("annotations") or {}):
+            patch["metadata"] = {"annotations": {specs.REFRESH: None}}
+        if patch["status"] or "metadata" in patch:
+            await self.write(app, patch)
+
+    def _automated(self, app: Body, status: Body, *, recent: bool) -> Body | None:
+        if status["sync"]["status"] != "OutOfSync":
+            return None
+        state = status.get("operationState") or {}
+        result = state.get("syncResult") or {}
+        if recent and specs.revisions_of(result) != specs.revisions_of(status["sync"]):
+            return None
+        rows = [row for row in status.get("resources", ()) if row["status"] == "OutOfSync"]
+        prune = ((app["spec"].get("syncPolicy") or {}).get("automated") or {}).get("prune")
+        if not prune and all(row.get("requiresPruning") for row in rows):
+            return None
+        return specs.automated_operation({**app, "status": status}, rows)
+
+    def _verdict(self, app: Body, items: list[Item]) -> Body:
+        old, mode = app.get("status") or {}, self.applications_have_health
+        health = self.claims.get(app["metadata"]["name"]) or comparing.health_status(items, applications=mode)
+        verdict: Body = {
+            "sync": {"status": comparing.sync_status(items)},
+            "health": self._health(old, health),
+            "resources": [
+                comparing.resource_row(item, applications=mode, with_health=self.persists_health) for item in items
+            ],
+        }
+        if not self.persists_health:
+            verdict["resourceHealthSource"] = "appTree"
+        images = sorted({image for item in items if item.live for image in item.images})
+        if images or "summary" in old:
+            verdict["summary"] = {"images": images} if images else {}
+        return verdict
+
+    def _health(self, old: Body, status: str) -> Body:
+        before = old.get("health") or {}
+        same = before.get("status") == status
+        return before if same else {"status": status, "lastTransitionTime": self.sources.timestamp()}
+
+    def _source_type(self, spec: Body) -> str:
+        return (
+            "Helm"
+            if any(source.get("chart") or source.get("helm") for source in specs.sources_of(spec))
+            else "Directory"
+        )
+
+    def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]:
+        """Commits and manifests of an operation's sources, or of the Application's own. Raises Broken."""
+        sources = specs.sources_of(holder) or specs.sources_of(app["spec"])
+        asked = revisions or [source.get("targetRevision", "") for source in sources]
+        found, wanted = [], []
+        for number, (source, revision) in enumerate(zip(sources, asked, strict=True), 1):
+            try:
+                repository = self.repositories.at(source["repoURL"])
+                found.append(repository.commit(revision))
+                wanted += repositories.manifests(repository, found[-1], source)
+            except Broken as broken:
+                head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
+                raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None
+        return found, wanted
+
+    def items(self, app: Body, wanted: list[Body]) -> list[Item]:
+        """What is wanted and what is marked as this Application's, side by side."""
+        found = {}
+        for body in wanted:
+            item = comparing.wanted_item(body, app, self.catalogue, by_label=self.tracks_by_label)
+            live = self.find(item.kind_id, item.name, item.namespace) if item.kind_id else None
+            found[item.key] = replace(item, live=live)
+        for place in self._tracked.get(app["metadata"]["name"], ()):
+            kind, live = self.catalogue.find(place[0]), self.find(place[0], place[2], place[1])
+            if kind is not None and live is not None:
+                item = comparing.live_item(kind, live)
+                found.setdefault(item.key, item)
+        return [found[key] for key in sorted(found)]
+
+    def health_of(self, item: Item) -> str:
+        health = item.health(applications=self.applications_have_health)
+        return health[0] if health else ""
+
+    async def write(self, app: Body, patch: Body) -> None:
+        after = await self.patch(APPLICATIONS, app, patch)
+        self._written.add(int(after["metadata"]["resourceVersion"]))
+        self._writes += 1
+
+    async def _take_down(self, app: Body, agenda: Agenda) -> None:
+        """Deletes what it made, the last wave first; then lets the Application go."""
+        items = [item for item in self.items(app, []) if item.live is not None]
+        last = max((item.wave for item in items), default=0)
+        for item in items:
+            if item.wave == last and item.live and not item.live["metadata"].get("deletionTimestamp"):
+                await self.delete(item.kind_id, item.live, policy="Foreground")
+        agenda.left = len(self._tracked.get(app["metadata"]["name"], ())) if items else 0
+        if not items:
+            finalizers = app["metadata"]["finalizers"]
+            kept = [name for name in finalizers if not name.startswith(specs.CASCADE)]
+            await self.write(app, {"metadata": {"finalizers": kept or None}})
+
+
+def _named(app: Body) -> tuple[str, str, str]:
+    return (APPLICATIONS, app["metadata"]["name"], app["metadata"]["namespace"])
+
+
+def _dated(row: Body, old: Body, now: str) -> Body:
+    since = [other["lastTransitionTime"] for other in old.get("conditions") or () if other["message"] == row["message"]]
+    return {**row, "lastTransitionTime": since[0] if since else now}

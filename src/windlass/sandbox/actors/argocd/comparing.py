@@ -1,0 +1,158 @@
+"""What is wanted beside what is: items, their state, and the status of an Application that follows. Pure."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox.actors.argocd import healths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from windlass.sandbox.actors.argocd.healths import Health
+    from windlass.sandbox.kinds import Catalogue, Kind
+    from windlass.sandbox.statuses import Body
+
+APPLICATIONS = "applications.argoproj.io"
+TRACKING = "argocd.argoproj.io/tracking-id"
+LABEL = "app.kubernetes.io/instance"
+WAVE = "argocd.argoproj.io/sync-wave"
+IN_ORDER = (
+    *("Namespace", "NetworkPolicy", "ServiceAccount", "Secret", "ConfigMap", "StorageClass", "PersistentVolume"),
+    *("PersistentVolumeClaim", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
+    *("Service", "DaemonSet", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "Job", "CronJob", "Ingress"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object of an Application: wanted, live, or both."""
+
+    group: str
+    version: str
+    kind: str
+    kind_id: str
+    """Empty where the server does not know the kind."""
+    namespace: str
+    name: str
+    wanted: Body | None = None
+    live: Body | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.group, self.kind, self.namespace, self.name)
+
+    @property
+    def wave(self) -> int:
+        body = self.wanted or self.live or {}
+        return int((body["metadata"].get("annotations") or {}).get(WAVE, 0))
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """In which objects are applied: by wave, then by kind."""
+        rank = IN_ORDER.index(self.kind) if self.kind in IN_ORDER else len(IN_ORDER)
+        return (self.wave, rank, self.kind, self.name)
+
+    @property
+    def is_synced(self) -> bool:
+        return self.live is not None and self.wanted is not None and _is_within(self.wanted, self.live)
+
+    @property
+    def head(self) -> Body:
+        """How both lists of an Application's status name it."""
+        return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
+    @property
+    def images(self) -> list[str]:
+        spec = (self.wanted or self.live or {}).get("spec") or {}
+        pod = (spec.get("template") or {}).get("spec") or {} if isinstance(spec, dict) else {}
+        return sorted({row["image"] for row in pod.get("containers") or () if "image" in row})
+
+    def health(self, *, applications: bool) -> Health | None:
+        """None for what has no health."""
+        if self.live is None:
+            return "Missing", ""
+        if self.live["metadata"].get("deletionTimestamp"):
+            return "Progressing", "Pending deletion"
+        if self.kind_id == APPLICATIONS and applications:
+            return healths.of_application(self.live)
+        rule = healths.RULES.get(self.kind_id)
+        return rule(self.live) if rule else None
+
+
+def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) -> Item:
+    """An object as it shall be: in the Application's namespace unless it names one, and marked as the Application's."""
+    api_version, kind_name = body["apiVersion"], body["kind"]
+    kind = next((k for k in catalogue if (k.kind, k.api_version) == (kind_name, api_version)), None)
+    group, _, version = api_version.rpartition("/")
+    meta = {**body["metadata"]}
+    namespace = ""
+    if kind is None or kind.namespaced:
+        namespace = meta["namespace"] = meta.get("namespace") or app["spec"]["destination"].get("namespace", "default")
+    owner = app["metadata"]["name"]
+    if by_label:
+        meta["labels"] = {**(meta.get("labels") or {}), LABEL: owner}
+    else:
+        mark = f"{owner}:{group}/{kind_name}:{namespace}/{meta['name']}"
+        meta["annotations"] = {**(meta.get("annotations") or {}), TRACKING: mark}
+    wanted = {**body, "metadata": meta}
+    if kind_name == "Secret" and "stringData" in wanted:
+        plain = {name: base64.b64encode(text.encode()).decode() for name, text in wanted.pop("stringData").items()}
+        wanted["data"] = {**wanted.get("data", {}), **plain}
+    return Item(group, version, kind_name, kind.id if kind else "", namespace, meta["name"], wanted)
+
+
+def live_item(kind: Kind, live: Body) -> Item:
+    meta = live["metadata"]
+    return Item(kind.group, kind.version, kind.kind, kind.id, meta.get("namespace", ""), meta["name"], None, live)
+
+
+def _is_within(wanted: Any, live: Any) -> bool:
+    """Whether all that is wanted is there; what a server or others added does not count."""
+    if isinstance(wanted, dict):
+        if not isinstance(live, dict):
+            return not wanted and live is None
+        return all(value is None or _is_within(value, live.get(name)) for name, value in wanted.items())
+    if isinstance(wanted, list):
+        if not isinstance(live, list) or len(live) != len(wanted):
+            return not wanted and live is None
+        return all(map(_is_within, wanted, live))
+    return bool(wanted == live)
+
+
+def sync_status(items: Iterable[Item]) -> str:
+    return "Synced" if all(item.is_synced for item in items) else "OutOfSync"
+
+
+def health_status(items: list[Item], *, applications: bool) -> str:
+    """The worst of all; an Application that is missing or unknown does not count for its parent."""
+    found = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in items]
+    counted = [health[0] for is_app, health in found if health and not (is_app and health[0] in {"Missing", "Unknown"})]
+    return healths.worst_of(counted)
+
+
+def resource_row(item: Item, *, applications: bool, with_health: bool) -> Body:
+    row = {name: value for name, value in item.head.items() if value}
+    row |= {"status": "Synced" if item.is_synced else "OutOfSync", "version": item.version}
+    if item.wave:
+        row["syncWave"] = item.wave
+    if item.wanted is None:
+        row["requiresPruning"] = True
+    health = item.health(applications=applications)
+    if with_health and health:
+        row["health"] = {"status": health[0], **({"message": health[1]} if health[1] else {})}
+    return row
+
+
+def merge_patch(old: Any, new: Any) -> Any:
+    """The merge patch from one object to another; empty where nothing changed."""
+    patch: Body = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(name), dict):
+            if changes := merge_patch(old[name], value):
+                patch[name] = changes
+        elif name not in old or old[name] != value:
+            patch[name] = value
+    return patch

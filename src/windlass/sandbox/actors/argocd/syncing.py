@@ -1,0 +1,225 @@
+"""Operations: from `.operation` through Running to its end; wave by wave, tried again, terminated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from windlass.sandbox.actors import behaviours
+from windlass.sandbox.actors.argocd import comparing, specs
+from windlass.sandbox.actors.argocd.repositories import Broken
+from windlass.sandbox.statuses import Refusal
+
+if TYPE_CHECKING:
+    from windlass.sandbox.actors.argocd.comparing import Item
+    from windlass.sandbox.actors.argocd.specs import Pace
+    from windlass.sandbox.actors.reconciling import Place
+    from windlass.sandbox.callers import Caller
+    from windlass.sandbox.sources import Sources
+    from windlass.sandbox.statuses import Body
+
+HISTORY = 10
+DONE = "successfully synced (all tasks run)"
+FAILED = "one or more objects failed to apply, reason: "
+
+
+class Controller(Protocol):
+    """What an operation needs of the controller that carries it out."""
+
+    pace: Pace
+    sources: Sources
+    calls: Caller
+
+    def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]: ...
+    def items(self, app: Body, wanted: list[Body]) -> list[Item]: ...
+    def health_of(self, item: Item) -> str: ...
+    def find(self, kind: str, name: str, namespace: str = "") -> Body | None: ...
+    async def write(self, app: Body, patch: Body) -> None: ...
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an operation has come; lost in a crash, and then begun again, which does no harm."""
+
+    revisions: list[str]
+    todo: list[Item]
+    applied: list[Item] = field(default_factory=list)
+    rows: list[Body] = field(default_factory=list)
+    waiting: bool = False
+
+
+class Operations:
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._running: dict[Place, Progress] = {}
+
+    def forget(self) -> None:
+        self._running.clear()
+
+    def is_held_up(self, place: Place) -> bool:
+        """Whether what was applied so far has to become healthy first."""
+        progress = self._running.get(place)
+        return progress is not None and progress.waiting and bool(self._unhealthy(progress))
+
+    async def step(self, place: Place, app: Body) -> float | None:
+        """The next step; says after how many seconds another follows, or None at the end or while it is held up."""
+        state = app.get("status", {}).get("operationState") or {}
+        if state.get("phase") == "Terminating":
+            return await self._end(place, app, "Failed", "Operation terminated")
+        if state.get("phase") != "Running" or state.get("finishedAt"):
+            return await self._begin(place, app, state)
+        try:
+            progress = self._running.get(place) or self._prepared(place, app, state)
+        except Broken as broken:
+            sync = state["operation"].get("sync", {})
+            self._running[place] = Progress(specs.revisions_of(sync) or ["HEAD"], [])
+            return await self._end(place, app, "Error", f"ComparisonError: {broken}")
+        if not progress.todo:
+            return await self._end(place, app, "Succeeded", DONE)
+        return await self._next_wave(place, app, progress)
+
+    async def _begin(self, place: Place, app: Body, state: Body) -> float:
+        self._running.pop(place, None)
+        retried = state.get("phase") == "Running"
+        operation = state["operation"] if retried else {"retry": {}, **app["operation"]}
+        change = comparing.merge_patch(state.get("operation") or {}, operation)
+        new: Body = {"phase": "Running", "operation": change, "startedAt": self._controller.sources.timestamp()}
+        if retried:
+            new = {"phase": "Running"}
+        elif state:
+            new["retryCount"] = None
+        await self._controller.write(app, {"status": {"operationState": {**new, "finishedAt": None}}})
+        return self._controller.pace.sync
+
+    def _prepared(self, place: Place, app: Body, state: Body) -> Progress:
+        sync = state["operation"].get("sync") or {}
+        revisions, wanted = self._controller.resolved(app, sync, specs.revisions_of(sync))
+        chosen = sync.get("resources") or []
+        items = self._controller.items(app, wanted)
+        todo = [item for item in items if not chosen or any(_is_meant(row, item) for row in chosen)]
+        progress = Progress(revisions, sorted(todo, key=lambda item: item.order))
+        self._running[place] = progress
+        return progress
+
+    async def _next_wave(self, place: Place, app: Body, progress: Progress) -> float | None:
+        operation = app["status"]["operationState"]["operation"]
+        options = operation["sync"].get("syncOptions") or []
+        namespace = app["spec"]["destination"].get("namespace", "")
+        progress.waiting = False
+        if "CreateNamespace=true" in options and namespace and self._controller.find("namespaces", namespace) is None:
+            await self._create_namespace(app, progress, namespace)
+            return self._controller.pace.finish
+        wave = progress.todo[0].wave
+        now = [item for item in progress.todo if item.wave == wave]
+        progress.todo = [item for item in progress.todo if item.wave != wave]
+        prune = bool(operation["sync"].get("prune"))
+        for item in now:
+            progress.rows.append(await self._carried_out(item, prune=prune))
+            progress.applied.append(item)
+        why = [row["message"] for row in progress.rows if row["status"] == "SyncFailed"]
+        if why:
+            return await self._end(place, app, "Failed", FAILED + ",".join(dict.fromkeys(why)))
+        if not progress.todo:
+            return self._controller.pace.finish
+        progress.waiting = True
+        await self._show(app, progress, self._awaited(progress))
+        return None if self._unhealthy(progress) else self._controller.pace.wave
+
+    def _unhealthy(self, progress: Progress) -> list[Item]:
+        live = [
+            replace(i, live=self._controller.find(i.kind_id, i.name, i.namespace)) for i in progress.applied if i.wanted
+        ]
+        return [item for item in live if self._controller.health_of(item) not in {"", "Healthy"}]
+
+    def _awaited(self, progress: Progress) -> str:
+        left = self._unhealthy(progress) or progress.applied[-1:]
+        more = f" and {len(left) - 1} more resources" if len(left) > 1 else ""
+        return f"waiting for healthy state of {left[0].group}/{left[0].kind}/{left[0].name}{more}"
+
+    async def _create_namespace(self, app: Body, progress: Progress, name: str) -> None:
+        await self._controller.calls.create("namespaces", {"metadata": {"name": name}})
+        row = {"group": "", "version": "v1", "kind": "Namespace", "namespace": "", "name": name}
+        told = {"status": "Synced", "message": f"namespace/{name} created", "hookPhase": "Running"}
+        progress.rows.append({**row, **told, "syncPhase": "PreSync"})
+        await self._show(app, progress, f"waiting for healthy state of /Namespace/{name}")
+
+    async def _show(self, app: Body, progress: Progress, message: str) -> None:
+        shown = {"message": message, "syncResult": self._result(app, progress)}
+        await self._controller.write(app, {"status": {"operationState": shown}})
+
+    def _result(self, app: Body, progress: Progress) -> Body:
+        sync = app["status"]["operationState"]["operation"].get("sync") or {}
+        sources = specs.sources_of(sync) or specs.sources_of(app["spec"])
+        named = specs.named(app["spec"], "source", sources) | specs.named(app["spec"], "revision", progress.revisions)
+        return {**({"resources": progress.rows} if progress.rows else {}), **named}
+
+    async def _carried_out(self, item: Item, *, prune: bool) -> Body:
+        row = {**item.head, "version": item.version, "syncPhase": "Sync", "status": "Synced", "hookPhase": "Running"}
+        if item.images:
+            row["images"] = item.images
+        try:
+            if item.wanted is None:
+                status, message = await self._pruned(item, prune=prune)
+                return {**row, "status": status, "message": message, "hookPhase": "Succeeded"}
+            return {**row, "message": await self._applied(item)}
+        except Refusal as refusal:
+            return {**row, "status": "SyncFailed", "message": str(refusal), "hookPhase": "Failed"}
+
+    async def _pruned(self, item: Item, *, prune: bool) -> tuple[str, str]:
+        if not prune:
+            return "PruneSkipped", "ignored (requires pruning)"
+        await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+        return "Pruned", "pruned"
+
+    async def _applied(self, item: Item) -> str:
+        if not item.kind_id:
+            what = f"{item.group}/{item.kind}"
+            raise Refusal(
+                404, "NotFound", f"The Kubernetes API could not find {what} for requested resource {item.name}"
+            )
+        before = await self._controller.calls.find(item.kind_id, item.name, item.namespace)
+        after = await self._controller.calls.apply(item.kind_id, item.wanted or {})
+        kind = f"{item.kind.lower()}{'.' if item.group else ''}{item.group}"
+        versions = [body and body["metadata"]["resourceVersion"] for body in (before, after)]
+        how = "created" if before is None else "unchanged" if versions[0] == versions[1] else "configured"
+        return f"{kind}/{item.name} {how}"
+
+    async def _end(self, place: Place, app: Body, phase: str, message: str) -> float | None:
+        status, now = app["status"], self._controller.sources.timestamp()
+        state = status["operationState"]
+        progress = self._running.pop(place, None)
+        retry, count = state["operation"].get("retry") or {}, state.get("retryCount", 0)
+        result: Body = {"syncResult": self._result(app, progress)} if progress else {}
+        if phase in {"Failed", "Error"} and message != "Operation terminated" and count < retry.get("limit", 0):
+            wait = _backoff(retry.get("backoff") or {}, count)
+            when = self._controller.sources.now() + timedelta(seconds=wait)
+            told = f"{message}. Retrying attempt #{count + 1} at {when.strftime('%-I:%M%p')}."
+            new = {**result, "phase": "Running", "message": told, "retryCount": count + 1, "finishedAt": now}
+            await self._controller.write(app, {"status": {"operationState": new}})
+            return wait
+        if phase == "Succeeded" and progress and not (state["operation"].get("sync") or {}).get("resources"):
+            await self._controller.write(app, {"status": {"history": self._history(app, progress, now)}})
+        told = f"{message} (retried {count} times)." if count and phase != "Succeeded" else message
+        new = {**result, "phase": phase, "message": told, "finishedAt": now}
+        await self._controller.write(app, {"operation": None, "status": {"operationState": new}})
+        return None
+
+    def _history(self, app: Body, progress: Progress, now: str) -> list[Body]:
+        history = app["status"].get("history") or []
+        state = app["status"]["operationState"]
+        named = {name: value for name, value in self._result(app, progress).items() if name != "resources"}
+        row = {"id": history[-1]["id"] + 1 if history else 0, "deployStartedAt": state["startedAt"], "deployedAt": now}
+        row["initiatedBy"] = state["operation"].get("initiatedBy") or {}
+        return [*history, {**row, **named}][-HISTORY:]
+
+
+def _is_meant(row: Body, item: Item) -> bool:
+    names = (row.get("group", ""), row["kind"], row["name"])
+    return names == (item.group, item.kind, item.name) and row.get("namespace") in {None, "", item.namespace}
+
+
+def _backoff(given: Body, count: int) -> float:
+    first = behaviours.seconds(given.get("duration", "5s"))
+    longest = behaviours.seconds(given.get("maxDuration", "3m"))
+    return min(longest, first * float(given.get("factor", 2)) ** count)

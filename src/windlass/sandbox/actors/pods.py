@@ -1,0 +1,183 @@
+"""Scheduler and kubelet: pods get a node, containers start, get ready, fail or end as their behaviour says."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from math import inf
+from typing import TYPE_CHECKING, ClassVar
+
+from windlass.sandbox.actors import behaviours, pieces
+from windlass.sandbox.actors.reconciling import LAG, Actor
+from windlass.sandbox.asks import User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from windlass.sandbox.actors.behaviours import Behaviour, Behaviours, State
+    from windlass.sandbox.actors.reconciling import Place
+    from windlass.sandbox.sandboxes import Sandbox
+    from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Change
+
+NODE = "sandbox"
+SLACK = 0.001  # seconds; clocks tell microseconds only
+CLAIMS = "persistentvolumeclaims"
+
+
+class Pods(Actor):
+    user = User(f"system:node:{NODE}", ("system:nodes", "system:authenticated"))
+    primary = "pods"
+    watched: ClassVar[tuple[str, ...]] = (CLAIMS,)
+
+    def __init__(self, sandbox: Sandbox, table: Behaviours, *, lag: float = LAG) -> None:
+        self._table = table
+        self._began: dict[str, datetime] = {}
+        self._stopping: dict[str, datetime] = {}
+        self._logged: set[str] = set()
+        self._addresses = 0
+        super().__init__(sandbox, lag=lag)
+
+    def concerned(self, change: Change) -> Iterable[Place]:
+        if change.new.kind_id == CLAIMS:
+            return self._waiting_in(change.new.namespace)
+        return super().concerned(change)
+
+    def _waiting_in(self, namespace: str) -> Iterable[Place]:
+        pods = (pod for pod in self.every("pods", namespace) if not pod["spec"].get("nodeName"))
+        return [("pods", namespace, pod["metadata"]["name"]) for pod in pods]
+
+    async def reconcile(self, place: Place) -> float | None:
+        pod = self.find(place[0], place[2], place[1])
+        if pod is None:
+            return None
+        if pod["metadata"].get("deletionTimestamp"):
+            return await self._stop(pod)
+        if not pieces.is_active(pod):
+            return None
+        if pieces.condition_in(pod["status"], "PodScheduled").get("status") == "True":
+            return await self._run_on(pod)
+        why = "" if pod["spec"].get("nodeName") else self._unschedulable(pod)
+        row = {"type": "PodScheduled", "status": "True"}
+        if why:
+            row = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why}
+        elif not pod["spec"].get("nodeName"):
+            pod = await self.patch("pods", pod, {"spec": {"nodeName": NODE}})
+        rows = pieces.with_condition(pod["status"].get("conditions") or [], row, self.sources.timestamp())
+        await self.write_status("pods", pod, {**pod["status"], "conditions": rows})
+        return None if why else 0.0
+
+    def _unschedulable(self, pod: Body) -> str:
+        for volume in pod["spec"].get("volumes", ()):
+            if name := volume.get("persistentVolumeClaim", {}).get("claimName"):
+                claim = self.find(CLAIMS, name, pod["metadata"]["namespace"])
+                if claim is None:
+                    return f'0/1 nodes are available: persistentvolumeclaim "{name}" not found.'
+                if claim.get("status", {}).get("phase") != "Bound":
+                    return "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims."
+        reasons = {self._table.of(pod, container).fails_with for container in pod["spec"]["containers"]}
+        return "0/1 nodes are available: 1 Insufficient cpu." if behaviours.UNSCHEDULABLE in reasons else ""
+
+    async def _run_on(self, pod: Body) -> float | None:
+        began = self._began.setdefault(pod["metadata"]["uid"], self.sources.now())
+        age = (self.sources.now() - began).total_seconds()
+        policy = pod["spec"].get("restartPolicy", "Always")
+        told = [(c, self._table.of(pod, c)) for c in pod["spec"]["containers"]]
+        states = [behaviours.state_at(behaviour, policy, age) for _, behaviour in told]
+        shown = [_shown(c, b, s, began) for (c, b), s in zip(told, states, strict=True)]
+        await self.write_status("pods", pod, self._status(pod, states, shown, began))
+        self._write_logs(pod, told, states)
+        until = min(state.until for state in states)
+        return None if until == inf else until - age + SLACK
+
+    def _status(self, pod: Body, states: list[State], shown: list[Body], began: datetime) -> Body:
+        old, now = pod.get("status", {}), self.sources.timestamp()
+        phase = _phase(states)
+        rows: list[Body] = [*old.get("conditions", ())]
+        generation = {"observedGeneration": pod["metadata"]["generation"]}
+        ready = all(state.ready for state in states)
+        why: Body = {"reason": "ContainersNotReady", "message": _unready(states, shown)}
+        if phase in {"Succeeded", "Failed"}:
+            why = {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
+        sandboxed = any(state.reason != "ContainerCreating" for state in states)
+        for kind, holds in (
+            ("PodReadyToStartContainers", sandboxed and phase in {"Pending", "Running"}),
+            ("Initialized", True),
+            ("Ready", ready),
+            ("ContainersReady", ready),
+            ("PodScheduled", True),
+        ):
+            row: Body = {"type": kind, "status": str(holds), **generation}
+            extra = why if kind.endswith("Ready") and not holds else {}
+            extra = why if kind == "Initialized" and phase == "Succeeded" else extra
+            rows = pieces.with_condition(rows, {**row, **extra}, now)
+        status: Body = {**old, **generation, "phase": phase, "conditions": rows, "containerStatuses": shown}
+        status |= {"hostIP": "10.0.0.1", "startTime": old.get("startTime") or pieces.told(began)}
+        if sandboxed and "podIP" not in status:
+            self._addresses += 1
+            status["podIP"] = f"10.244.{self._addresses >> 8 & 255}.{self._addresses & 255}"
+            status["podIPs"] = [{"ip": status["podIP"]}]
+        return status
+
+    def _write_logs(self, pod: Body, told: list[tuple[Body, Behaviour]], states: list[State]) -> None:
+        meta = pod["metadata"]
+        for (container, behaviour), state in zip(told, states, strict=True):
+            key = f"{meta['uid']}/{container['name']}/{state.restarts}"
+            if behaviour.log and state.word != "waiting" and key not in self._logged:
+                self._logged.add(key)
+                self.calls.write_log(meta["namespace"], meta["name"], container["name"], behaviour.log)
+
+    async def _stop(self, pod: Body) -> float | None:
+        meta, now = pod["metadata"], self.sources.now()
+        asked = self._stopping.setdefault(meta["uid"], now)
+        wishes = [self._table.of(pod, container).stops_after for container in pod["spec"]["containers"]]
+        wait = min(float(meta.get("deletionGracePeriodSeconds", 0)), max(wishes))
+        left = wait - (now - asked).total_seconds()
+        if left > 0:
+            return left + SLACK
+        if meta.get("deletionGracePeriodSeconds"):
+            await self.delete("pods", pod, grace=0)
+        return None
+
+
+def _phase(states: list[State]) -> str:
+    if all(state.word == "terminated" and state.until == inf for state in states):
+        return "Failed" if any(state.reason != "Completed" for state in states) else "Succeeded"
+    started = all(state.word != "waiting" or state.reason == "CrashLoopBackOff" for state in states)
+    return "Running" if started else "Pending"
+
+
+def _unready(states: list[State], shown: list[Body]) -> str:
+    names = [row["name"] for state, row in zip(states, shown, strict=True) if not state.ready]
+    return f"containers with unready status: [{' '.join(names)}]"
+
+
+def _why(reason: str, image: str) -> Body:
+    head = f'failed to pull and unpack image "{image}": failed to resolve reference "{image}"'
+    lost = f"rpc error: code = NotFound desc = {head}: {image}: not found"
+    words = {"ErrImagePull": lost, "ImagePullBackOff": f'Back-off pulling image "{image}": ErrImagePull: {lost}'}
+    words["CrashLoopBackOff"] = "back-off restarting failed container"
+    return {"message": words[reason]} if reason in words else {}
+
+
+def _shown(container: Body, behaviour: Behaviour, state: State, began: datetime) -> Body:
+    def at(age: float) -> str:
+        return pieces.told(began + timedelta(seconds=age))
+
+    def ended(run: float, end: float) -> Body:
+        times = {"startedAt": at(run), "finishedAt": at(end)}
+        return {"terminated": {"exitCode": behaviour.code, "reason": behaviour.end_reason, **times}}
+
+    image = container["image"]
+    now: Body = {"waiting": {"reason": state.reason, **_why(state.reason, image)}}
+    if state.word == "running":
+        now = {"running": {"startedAt": at(state.since)}}
+    elif state.word == "terminated":
+        now = ended(state.ran_from, state.since)
+    last: Body = {}
+    if state.last_end is not None:
+        runs = behaviour.runs("OnFailure")
+        last = ended(state.last_end - runs, state.last_end)
+    row = {"name": container["name"], "image": image, "imageID": f"sandbox/{image}" if state.word != "waiting" else ""}
+    row |= {"ready": state.ready, "started": state.word == "running", "restartCount": state.restarts}
+    return {**row, "state": now, "lastState": last}

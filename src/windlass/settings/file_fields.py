@@ -1,0 +1,34 @@
+"""What the fields of both files have in common: names, durations, and refusal of what nobody knows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+from windlass.settings.durations import PATTERN, parse_duration
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    WithJsonSchema({"type": "string", "pattern": PATTERN, "examples": ["90s", "10m", "1h30m"]}),
+]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class FileModel(BaseModel):
+    """Written in camel case. `null` means the same as not written."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
+    )
+
+
+class RetriesEntry(FileModel):
+    max_attempts: Annotated[int, Field(ge=1, le=100)] | None = None
+    """How often a step is tried in all."""
+    backoff: Duration | None = None
+    """The pause before the second attempt; it doubles each time."""

@@ -1,0 +1,186 @@
+"""Every setting there is: option, variable, default, and how its text is read. Light: `--help` reads this."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windlass.core.platform.scopes import FORMS, parse_scope
+from windlass.errors import InvalidInput
+from windlass.settings.durations import parse_duration
+from windlass.settings.mistakes import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+ENVIRONMENTS = ("development", "staging", "production")
+PLAIN_CREDENTIALS: Mapping[str, str] = {
+    "GIT_PASSWORD": "/secrets/git-password",
+    "GIT_TOKEN": "/secrets/git-password",
+    "GIT_SSH_KEY": "/secrets/git-ssh-key",
+    "REGISTRY_JSON": "/secrets/registry.json",
+    "REGISTRY_PASSWORD": "/secrets/registry.json",
+    "ARGOCD_TOKEN": "/secrets/argocd-token",
+    "ARGOCD_PASSWORD": "/secrets/argocd-token",
+}
+"""Variables that would hold a secret in plain text, and where it belongs instead."""
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"must be {', '.join(words[:-1])} or {words[-1]}")
+        return text
+
+    return read
+
+
+def _switch(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError("must be true or false, nothing else")
+    return text == "true"
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except binascii.Error:
+        raise ValueError("must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig") from None
+
+
+def _hexadecimal(length: int) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if not re.fullmatch(rf"(?!0+$)[0-9a-f]{{{length}}}", text):
+            raise ValueError(f"must be {length} hexadecimal digits, not all zero")
+        return text
+
+    return read
+
+
+def _traceparent(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", text):
+        raise ValueError("must be a W3C trace context: 00-TRACE-SPAN-01")
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    what: str
+    option: str = ""
+    variable: str = ""
+    default: str | None = None
+    parse: Callable[[str], object] = str
+    metavar: str = ""
+    is_secret: bool = False
+    is_flag: bool = False
+
+
+SETTINGS = (
+    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),
+    Setting("kubeconfig-data", "Kubeconfig in base64.", "", "KUBECONFIG_DATA", parse=_base64, is_secret=True),
+    Setting("context", "Context in it, if not its current one.", "--context", metavar="NAME"),
+    Setting(
+        "in-cluster", "Use the service account of the pod this runs in.", "--in-cluster", is_flag=True, parse=_switch
+    ),
+    Setting(
+        "environment", "Target environment.", "--environment", "ENVIRONMENT",
+        parse=_one_of(*ENVIRONMENTS), metavar="|".join(ENVIRONMENTS),
+    ),
+    Setting("scope", f"What is meant: {FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE"),
+    Setting(
+        "dry-run", "Show what would be done; change nothing.", "--dry-run", "DRY_RUN",
+        default="false", parse=_switch, is_flag=True,
+    ),
+    Setting(
+        "timeout", "Time limit of the whole run.", "--timeout", "ACTION_TIMEOUT",
+        default="2h", parse=parse_duration, metavar="DURATION",
+    ),
+    Setting(
+        "pv-policy", "What teardown does with persistent volumes.", "--pv-policy", "PV_POLICY",
+        default="retain", parse=_one_of("retain", "delete", "snapshot"), metavar="retain|delete|snapshot",
+    ),
+    Setting(
+        "confirm", "Confirms a teardown: the name of the environment.", "--confirm", "TEARDOWN_CONFIRM", metavar="NAME"
+    ),
+    Setting(
+        "log-level", "How much is logged.", "--log-level", "LOG_LEVEL",
+        default="info", parse=_one_of("debug", "info", "warn", "error"), metavar="debug|info|warn|error",
+    ),
+    Setting(
+        "log-format", "How it is logged; text on a terminal, else json.", "--log-format", "LOG_FORMAT",
+        default="json", parse=_one_of("text", "json"), metavar="text|json",
+    ),
+    Setting("trace-id", "Trace this run belongs to.", "--trace-id", "TRACE_ID", parse=_hexadecimal(32), metavar="HEX"),
+    Setting("span-id", "Span this run belongs to.", "--span-id", "SPAN_ID", parse=_hexadecimal(16), metavar="HEX"),
+    Setting(
+        "traceparent", "Both, as W3C writes them.", "--traceparent", "TRACEPARENT", parse=_traceparent, metavar="TEXT"
+    ),
+    Setting(
+        "environment-file", "Environment file.", "--environment-file",
+        default="/config/environment.yaml", metavar="FILE",
+    ),
+    Setting(
+        "dag", "Platform file; without one, the reference platform.", "--dag",
+        default="/config/dag.yaml", metavar="FILE",
+    ),
+    Setting("secrets", "Directory with credential files.", "--secrets", default="/secrets", metavar="DIRECTORY"),
+    Setting(
+        "health-checks", "Directory with health checks of your own.", "--health-checks",
+        default="/config/health", metavar="DIRECTORY",
+    ),
+)  # fmt: skip
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a setting is, and who said so."""
+
+    setting: Setting
+    value: object
+    origin: str
+    text: str = ""
+
+    @property
+    def is_default(self) -> bool:
+        return self.origin == "default"
+
+
+def read_settings(
+    options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
+) -> tuple[dict[str, Value], list[Mistake]]:
+    """Option before variable before default; an empty text is one that was not given. Every mistake is told."""
+    values: dict[str, Value] = {}
+    mistakes = list(_plain_credentials(environ))
+    for setting in SETTINGS:
+        text, origin = _given(setting, options, environ, defaults)
+        if text is None:
+            values[setting.name] = Value(setting, None, "default")
+            continue
+        try:
+            values[setting.name] = Value(setting, setting.parse(text), origin, text)
+        except ValueError as error:
+            mistakes.append(Mistake(origin, str(error)))
+        except InvalidInput as error:
+            mistakes.append(Mistake(origin, error.what, error.hint))
+    return values, mistakes
+
+
+def _given(
+    setting: Setting, options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
+) -> tuple[str | None, str]:
+    if text := options.get(setting.name):
+        return text, setting.option
+    if text := environ.get(setting.variable):
+        return text, setting.variable
+    return defaults.get(setting.name, setting.default), "default"
+
+
+def _plain_credentials(environ: Mapping[str, str]) -> Iterator[Mistake]:
+    for variable, file in PLAIN_CREDENTIALS.items():
+        if environ.get(variable):
+            yield Mistake(variable, "a credential in plain text is refused", f"mount it as {file}")

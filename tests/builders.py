@@ -1,0 +1,98 @@
+"""Small worlds written as text: `graph("keycloak: postgres vault")`, `snapshot("vault=degraded")`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from windlass.core.platform.applications import (
+    Application,
+    ApplicationRef,
+    Patience,
+    Platform,
+    ResourceRef,
+    Stack,
+)
+from windlass.core.platform.graphs import Graph
+from windlass.core.platform.health import Health
+from windlass.core.platform.snapshots import ApplicationState, Operation, Phase, Snapshot, Source, State, Sync
+
+NOW = datetime(2026, 11, 15, 21, 0, 0, tzinfo=UTC)
+OLD, NEW = "0" * 40, "1" * 40
+
+
+def seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+def at(number: float) -> datetime:
+    """So many seconds after NOW."""
+    return NOW + seconds(number)
+
+
+def needs(text: str) -> dict[str, list[str]]:
+    """Lines, or parts between semicolons: a name, a colon, what it waits for. What is only waited for exists, too."""
+    found: dict[str, list[str]] = {}
+    for line in text.replace(";", "\n").splitlines():
+        name, _, dependencies = line.partition(":")
+        if name.strip():
+            found.setdefault(name.strip(), []).extend(dependencies.split())
+    for dependency in [name for names in found.values() for name in names]:
+        found.setdefault(dependency, [])
+    return found
+
+
+def graph(text: str) -> Graph:
+    return Graph.build(needs(text))
+
+
+def platform(text: str, **changes: Any) -> Platform:
+    """One stack `all`. A name with a star is critical, one with a plus is a resource node; `minutes` by name."""
+    minutes: dict[str, float] = changes.pop("minutes", {})
+    marked = needs(text)
+    plain = {name.strip("*+"): [other.strip("*+") for other in others] for name, others in marked.items()}
+    applications = {
+        name: Application(
+            name,
+            "all",
+            ResourceRef("v1", "Thing", name, "things") if f"{name}+" in marked else ApplicationRef(name),
+            critical=f"{name}*" in marked,
+            patience=Patience(expected=timedelta(minutes=minutes.get(name, 1))),
+        )
+        for name in plain
+    }
+    stacks = (Stack("all", tuple(sorted(plain))), Stack("empty"))
+    made = Platform("test", stacks, applications, Graph.build(plain), frozenset(plain))
+    return replace(made, **changes)
+
+
+def source(revision: str = NEW, **changes: Any) -> Source:
+    return replace(Source(revision, fingerprint=f"apps@{revision}"), **changes)
+
+
+def operation(phase: Phase = Phase.SUCCEEDED, **changes: Any) -> Operation:
+    finished = None if phase in {Phase.RUNNING, Phase.TERMINATING} else at(-60)
+    made = Operation(phase, started_at=at(-62), finished_at=finished, revisions=(NEW,), run_id="run-0")
+    return replace(made, **changes)
+
+
+def state(health: Health = Health.HEALTHY, **changes: Any) -> ApplicationState:
+    """In sync at NEW, by an operation of a minute ago."""
+    made = ApplicationState(
+        revisions=(NEW,),
+        sync=Sync.SYNCED,
+        health=health,
+        sources=(source(),),
+        compared_to=(source(),),
+        operation=operation(),
+        reconciled_at=at(-59),
+    )
+    return replace(made, **changes)
+
+
+def snapshot(text: str = "", **states: State) -> Snapshot:
+    """`vault=degraded postgres=healthy`; what is not named is absent."""
+    words = dict(word.split("=") for word in text.split())
+    found: dict[str, State] = {name: state(Health(word.capitalize())) for name, word in words.items()}
+    return Snapshot(NOW, found | states)

@@ -1,0 +1,47 @@
+"""The recorded scripts, played on the sandbox: the same order and fields as real controllers, timings aside."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.recordings import recordings
+from tests.recordings.recordings import Recording
+from tests.recordings.scripts import SCRIPTS
+from tests.sandbox.actors import sequences
+from tests.sandbox.actors.stages import played, run
+
+LEFT_OUT = {"application-terminated": "hooks are not imitated: test_operations terminates one that waits for a wave"}
+OTHER_WORDS = {"application-failed-sync": "Go's own words for a number that is a text"}
+NAMES = [script.name for script in SCRIPTS if script.name not in LEFT_OUT]
+
+
+@cache
+def here(name: str) -> Recording:
+    script = next(script for script in SCRIPTS if script.name == name)
+    found = run(played(script))
+    assert isinstance(found, Recording)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fields_go_through_the_same_values_in_the_same_order(name: str) -> None:
+    real, mine = (sequences.sequences(found) for found in (recordings.load(name), here(name)))
+    assert mine.keys() == real.keys()
+    for key, fields in real.items():
+        for field, values in fields.items():
+            if name not in OTHER_WORDS or field not in {"operationState.message", "operationState.syncResult"}:
+                assert mine[key][field] == values, (key, field)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OTHER_WORDS])
+def test_when_all_is_quiet_everything_looks_the_same(name: str) -> None:
+    for real, mine in zip(sequences.settled(recordings.load(name)), sequences.settled(here(name)), strict=True):
+        assert mine == real
+
+
+def test_no_application_shows_what_no_real_one_has_shown() -> None:
+    names = [name for name in NAMES if name.startswith("application")]
+    seen = {state for name in recordings.names() for state in sequences.states(recordings.load(name))}
+    assert {state for name in names for state in sequences.states(here(name))} <= seen

@@ -1,0 +1,235 @@
+"""Option before variable before file before default; every text checked; secrets never in plain variables."""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.settings.worlds import ENVIRONMENT
+from windlass.core.platform.scopes import Extent, Scope
+from windlass.settings.loading import Inputs, load
+from windlass.settings.variables import PLAIN_CREDENTIALS, SETTINGS
+
+if TYPE_CHECKING:
+    from tests.settings.worlds import World
+
+KUBECONFIG = base64.b64encode(b"kind: Config").decode()
+ACCESS = {"KUBECONFIG_DATA": KUBECONFIG, "ENVIRONMENT": "staging"}
+
+
+def test_where_a_value_comes_from(world: World) -> None:
+    def timeout() -> tuple[object, str]:
+        value = world.load().values["timeout"]
+        return value.value, value.origin.replace(f"{world.directory}/", "")
+
+    assert timeout() == (timedelta(hours=2), "default")
+    world.file("environment-file", ENVIRONMENT + "timeouts:\n  overall: 3h\n")
+    assert timeout() == (timedelta(hours=3), "environment.yaml:6:3")
+    world.environ["ACTION_TIMEOUT"] = "4h"
+    assert timeout() == (timedelta(hours=4), "ACTION_TIMEOUT")
+    world.options["timeout"] = "5h"
+    assert timeout() == (timedelta(hours=5), "--timeout")
+
+
+def test_an_empty_variable_was_not_given(world: World) -> None:
+    assert world.load("", {"TARGET_SCOPE": "", "DRY_RUN": ""}).values["scope"].origin == "default"
+
+
+def test_every_variable_of_the_contract_is_read() -> None:
+    assert {setting.variable for setting in SETTINGS if setting.variable} == {
+        "KUBECONFIG_DATA", "KUBECONFIG_PATH", "ENVIRONMENT", "TARGET_SCOPE", "DRY_RUN", "LOG_LEVEL", "LOG_FORMAT",
+        "ACTION_TIMEOUT", "PV_POLICY", "TEARDOWN_CONFIRM", "TRACE_ID", "SPAN_ID", "TRACEPARENT",
+    }  # fmt: skip
+    assert all(setting.option for setting in SETTINGS if not setting.is_secret), "each but a secret has an option"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "value"),
+    [
+        ("KUBECONFIG_PATH", "/k", "/k"),
+        ("KUBECONFIG_DATA", "aGk=\n", b"hi"),
+        ("ENVIRONMENT", "development", "development"),
+        ("TARGET_SCOPE", "stack:storage", Scope(Extent.STACK, "storage")),
+        ("DRY_RUN", "true", True),
+        ("DRY_RUN", "false", False),
+        ("LOG_LEVEL", "warn", "warn"),
+        ("LOG_FORMAT", "text", "text"),
+        ("PV_POLICY", "snapshot", "snapshot"),
+        ("TRACE_ID", "a" * 32, "a" * 32),
+        ("SPAN_ID", "b" * 16, "b" * 16),
+        ("TRACEPARENT", f"00-{'a' * 32}-{'b' * 16}-01", f"00-{'a' * 32}-{'b' * 16}-01"),
+    ],
+)
+def test_a_variable_that_is_right(world: World, variable: str, text: str, value: object) -> None:
+    found = world.load("", {variable: text}).values
+    assert [each.value for each in found.values() if each.origin == variable] == [value]
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("ENVIRONMENT", "prod", "must be development, staging or production"),
+        ("TARGET_SCOPE", "storage", "'storage' is not a scope (it is platform, stack:NAME or app:NAME)"),
+        ("TARGET_SCOPE", "app:valut", "there is no application valut (did you mean vault?)"),
+        ("DRY_RUN", "yes", "must be true or false, nothing else"),
+        ("DRY_RUN", "True", "must be true or false, nothing else"),
+        ("LOG_LEVEL", "warning", "must be debug, info, warn or error"),
+        ("LOG_FORMAT", "yaml", "must be text or json"),
+        ("ACTION_TIMEOUT", "120", "must be a duration like 90s, 10m or 1h30m"),
+        ("PV_POLICY", "keep", "must be retain, delete or snapshot"),
+        ("TRACE_ID", "0" * 32, "must be 32 hexadecimal digits, not all zero"),
+        ("SPAN_ID", "xyz", "must be 16 hexadecimal digits, not all zero"),
+        ("TRACEPARENT", "00-a-b-01", "must be a W3C trace context: 00-TRACE-SPAN-01"),
+        (
+            "KUBECONFIG_DATA",
+            "apiVersion: v1",
+            "must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig",
+        ),
+    ],
+)
+def test_a_variable_that_is_wrong(world: World, variable: str, text: str, message: str) -> None:
+    assert world.mistakes("", {variable: text}) == [f"{variable}: {message}"]
+
+
+@pytest.mark.parametrize("variable", sorted(PLAIN_CREDENTIALS))
+def test_a_credential_in_a_plain_variable_is_refused_and_not_shown(world: World, variable: str) -> None:
+    [mistake] = world.mistakes("", {variable: "hunter2"})
+    assert mistake.startswith(f"{variable}: a credential in plain text is refused (mount it as /secrets/")
+    assert "hunter2" not in mistake
+
+
+def test_on_a_terminal_logs_are_text() -> None:
+    assert load(Inputs({}, {}, is_terminal=True)).values["log-format"].value == "text"
+    assert load(Inputs({}, {"LOG_FORMAT": "json"}, is_terminal=True)).values["log-format"].value == "json"
+    assert load(Inputs({}, {})).values["log-format"].value == "json"
+
+
+NEITHER = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
+
+
+@pytest.mark.parametrize(
+    ("options", "environ", "message"),
+    [
+        ({}, {}, f"{NEITHER} (none is given)"),
+        ({}, {"KUBECONFIG_PATH": "/k"}, None),
+        ({}, {"KUBECONFIG_DATA": KUBECONFIG}, None),
+        (
+            {},
+            {"KUBECONFIG_PATH": "/k", "KUBECONFIG_DATA": KUBECONFIG},
+            f"{NEITHER} (given: KUBECONFIG_PATH, KUBECONFIG_DATA)",
+        ),
+        ({"kubeconfig": "/k"}, {"KUBECONFIG_DATA": KUBECONFIG}, None),
+        ({"in-cluster": "true"}, {}, None),
+        ({"in-cluster": "true", "kubeconfig": "/k"}, {}, f"{NEITHER} (given: --kubeconfig, --in-cluster)"),
+    ],
+)
+def test_exactly_one_way_to_the_cluster(
+    world: World, options: dict[str, str], environ: dict[str, str], message: str | None
+) -> None:
+    world.options |= options
+    environ = {**environ, "ENVIRONMENT": "staging"}
+    if message is None:
+        world.load("validate", environ)
+    else:
+        assert world.mistakes("validate", environ) == [message]
+
+
+def test_an_action_needs_an_environment(world: World) -> None:
+    [mistake] = world.mistakes("validate", {"KUBECONFIG_DATA": KUBECONFIG})
+    assert mistake == "the target environment is missing (--environment or ENVIRONMENT)"
+
+
+def test_only_deploy_needs_the_environment_file(world: World) -> None:
+    world.load("validate", ACCESS)
+    assert world.mistakes("deploy", ACCESS) == [
+        "/config/environment.yaml is missing (mount it, or name it by --environment-file)"
+    ]
+    world.file("environment-file", ENVIRONMENT)
+    world.load("deploy", ACCESS)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_right"), [("staging", True), ("staging-eu", True), ("stagingeu", False), ("production", False)]
+)
+def test_the_file_of_another_environment_is_refused(world: World, name: str, is_right: bool) -> None:
+    world.file("environment-file", ENVIRONMENT.replace("staging", name))
+    if is_right:
+        world.load("deploy", ACCESS)
+    else:
+        assert world.mistakes("deploy", ACCESS) == [
+            (
+                f"environment.yaml:1:1: this is the file of {name}, but ENVIRONMENT is staging "
+                "(name must be staging, or begin with staging-)"
+            )
+        ]
+
+
+@pytest.mark.parametrize(
+    ("file_name", "given", "message"),
+    [
+        (None, None, "a teardown must be confirmed (TEARDOWN_CONFIRM=<name of the environment>)"),
+        (None, "staging", None),
+        (None, "production", "TEARDOWN_CONFIRM: the confirmation names another environment (it must be staging)"),
+        ("staging-eu", "staging-eu", None),
+        (
+            "staging-eu",
+            "staging",
+            "TEARDOWN_CONFIRM: the confirmation names another environment (it must be staging-eu)",
+        ),
+    ],
+)
+def test_a_teardown_is_confirmed_by_name(
+    world: World, file_name: str | None, given: str | None, message: str | None
+) -> None:
+    if file_name:
+        world.file("environment-file", ENVIRONMENT.replace("staging", file_name))
+    environ = {**ACCESS, **({"TEARDOWN_CONFIRM": given} if given else {})}
+    if message is None:
+        world.load("teardown", environ)
+    else:
+        assert world.mistakes("teardown", environ) == [message]
+    world.load("teardown", {**ACCESS, "DRY_RUN": "true"})
+
+
+def test_all_mistakes_of_all_sources_come_together(world: World) -> None:
+    world.file("environment-file", "name: staging\n")
+    world.file("dag", "kind: x\n")
+    found = world.mistakes(
+        "teardown", {"GIT_TOKEN": "x", "LOG_LEVEL": "loud", "ENVIRONMENT": "qa", "KUBECONFIG_DATA": "%"}
+    )
+    assert [mistake.partition(":")[0] for mistake in found] == [
+        "GIT_TOKEN", "KUBECONFIG_DATA", "ENVIRONMENT", "LOG_LEVEL", "environment.yaml", "environment.yaml",
+        "environment.yaml", "dag.yaml", "dag.yaml", "dag.yaml", "dag.yaml",
+        "a teardown must be confirmed (TEARDOWN_CONFIRM=<name of the environment>)",
+    ]  # fmt: skip
+
+
+def test_credential_files_are_known_by_name_and_others_are_noticed(world: World) -> None:
+    for name in ("git-username", "git-password", "argocd-token", "notes.txt", "..data"):
+        world.mount(f"secrets/{name}")
+    found = world.load().mounts
+    assert set(found.secrets) == {"git-username", "git-password", "argocd-token"}
+    assert [notice.replace(f"{world.directory}/", "") for notice in found.notices] == [
+        "secrets/notes.txt is ignored: known are git-username, git-password, git-ssh-key, registry.json, argocd-token"
+    ]
+
+
+def test_health_checks_are_named_by_what_they_judge(world: World) -> None:
+    world.mount("health/ceph.rook.io_CephCluster.lua")
+    world.mount("health/_Pod.lua")
+    assert set(world.load().mounts.health_checks) == {("ceph.rook.io", "CephCluster"), ("", "Pod")}
+    world.mount("health/vault.lua")
+    assert world.mistakes() == [
+        "health/vault.lua: is not named <group>_<Kind>.lua (for example ceph.rook.io_CephCluster.lua)"
+    ]
+
+
+def test_the_page_lists_every_option_and_variable() -> None:
+    page = (Path(__file__).parents[2] / "docs/platform-file.md").read_text()
+    for setting in SETTINGS:
+        assert f"| {f'`{setting.option}`' if setting.option else ''}".rstrip() in page
+        assert not setting.variable or f"| `{setting.variable}` |" in page
