@@ -66,6 +66,14 @@ def test_the_journal_says_who_did_what_and_how_it_ended() -> None:
         with pytest.raises(Refusal):
             await caller.get("configmaps", "gone", NAMESPACE)
         await caller.apply("configmaps", config_map("b"))
+        for target in ("/version", "/api/v1/nonsense", "/api/v1/configmaps?limit=many"):
+            await sandbox.handle("GET", target, {}, user=User("john"))
+        others = [(e.verb, e.kind, e.code) for e in sandbox.server.journal.entries if e.user == "john"]
+        assert others == [
+            ("get", "/version", 200),
+            ("get", "/api/v1/nonsense", 404),
+            ("get", "/api/v1/configmaps", 400),
+        ]
         mine = [entry for entry in sandbox.server.journal.entries if entry.user == "jane"]
         assert [(e.verb, e.kind, e.code, e.agent) for e in mine] == [
             ("create", "configmaps", 201, "script/1.0"),

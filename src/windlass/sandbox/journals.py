@@ -19,7 +19,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     verb: str
     """`get`, `list`, `watch`, `create`, `update`, `patch`, `apply`, `delete`, `deletecollection`."""
     kind: str
-    """`deployments.apps`, `pods/log`."""
+    """`deployments.apps`, `pods/log`; the path of a request that names no object, or that made no sense."""
     namespace: str = ""
     name: str = ""
     code: int = 0
@@ -30,7 +30,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_write(self) -> bool:
         """Whether it meant to change something: no read, no dry run, no question."""
-        return self.verb not in READS and not self.dry_run and not self.kind.partition(".")[0].endswith("reviews")
+        if self.kind.startswith("/") or self.kind.partition(".")[0].endswith("reviews"):
+            return False
+        return self.verb not in READS and not self.dry_run
 
 
 class Journal:

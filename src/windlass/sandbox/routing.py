@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
 from windlass.sandbox import discovering, options, patches, protobufs, statuses
-from windlass.sandbox.asks import READS, Ask
+from windlass.sandbox.asks import ANONYMOUS, READS, Ask
 from windlass.sandbox.identities import impersonated
 from windlass.sandbox.kinds import Kind
 from windlass.sandbox.statuses import Refusal
@@ -59,31 +59,39 @@ class _Call:
     headers: Mapping[str, str]
     body: bytes
     user: User
-    extra: dict[str, str] = field(default_factory=dict)
 
 
 async def handle(
     server: Server, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
 ) -> Answer:
     """Answers one HTTP request; `user` stands in for credentials. Raises Severed where a fault takes the answer."""
+    split = urlsplit(target)
+    query = dict(parse_qsl(split.query, keep_blank_values=True))
+    call = _Call(method, unquote(split.path), query, headers, body, user or ANONYMOUS)
     try:
-        who = user or server.identities.authenticated(headers)
-        if "Impersonate-User" in headers:
-            server.authorizing.require_impersonation(who, headers["Impersonate-User"])
-            who = impersonated(who, headers)
-        split = urlsplit(target)
-        query = dict(parse_qsl(split.query, keep_blank_values=True))
-        call = _Call(method, unquote(split.path), query, headers, body, who)
+        call = replace(call, user=_caller(server, user, headers))
         place = _place(server, call)
-        if place is None:
-            return _told(server, call)
-        ask = _ask(call, place)
-        outcome = await server.perform(ask)
-        if isinstance(outcome.item, Watch):
-            return Answer(outcome.code, JSON, watch=outcome.item, stream=server.lines(outcome.item))
-        return _answer(place.kind, outcome)
+        asked = _told(server, call) if place is None else _ask(call, place)
+    except Refusal as refusal:
+        asked = refused(refusal)
+    if isinstance(asked, Answer):
+        server.note_path(call.user, f"{method.lower()} {call.path}", headers.get("User-Agent", ""), asked.code)
+        return asked
+    try:
+        outcome = await server.perform(asked)
     except Refusal as refusal:
         return refused(refusal)
+    if isinstance(outcome.item, Watch):
+        return Answer(outcome.code, JSON, watch=outcome.item, stream=server.lines(outcome.item))
+    return _answer(asked.kind, outcome)
+
+
+def _caller(server: Server, user: User | None, headers: Mapping[str, str]) -> User:
+    who = user or server.identities.authenticated(headers)
+    if "Impersonate-User" not in headers:
+        return who
+    server.authorizing.require_impersonation(who, headers["Impersonate-User"])
+    return impersonated(who, headers)
 
 
 def refused(refusal: Refusal) -> Answer:

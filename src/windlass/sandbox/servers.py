@@ -25,7 +25,7 @@ from windlass.sandbox.writing import Writing
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from windlass.sandbox.asks import Ask
+    from windlass.sandbox.asks import Ask, User
     from windlass.sandbox.faults import Fault
     from windlass.sandbox.sources import Sources
     from windlass.sandbox.statuses import Body
@@ -87,6 +87,12 @@ class Server:
         when = self.sources.now().isoformat(timespec="milliseconds")
         entry = Entry(when, ask.user.name, verb, kind, ask.namespace, name, code, ask.agent, ask.options.dry_run)
         self.journal.write(entry)
+
+    def note_path(self, user: User, what: str, agent: str, code: int) -> None:
+        """A request that names no object, or that made no sense: discovery, health, a wrong path or option."""
+        verb, _, path = what.partition(" ")
+        when = self.sources.now().isoformat(timespec="milliseconds")
+        self.journal.write(Entry(when, user.name, verb, path, code=code, agent=agent))
 
     def _carry_out(self, ask: Ask, lag: float) -> Outcome:
         kind = ask.kind
