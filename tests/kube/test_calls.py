@@ -145,6 +145,17 @@ def test_the_bucket_lets_a_burst_through_and_then_keeps_the_rate() -> None:
     assert server.times == pytest.approx([0, 0, 0, 0.5, 1.0, 1.5])
 
 
+def test_who_gives_up_while_waiting_for_a_turn_takes_none() -> None:
+    async def storm(kube: KubeClient) -> int:
+        results = await asyncio.gather(*(kube.get(POD) for _ in range(100)), return_exceptions=True)
+        await kube.get(POD)
+        return sum(isinstance(result, DeadlineExceeded) for result in results)
+
+    late, server = ask([ok()] * 4, storm, Limits(calls_per_second=1, burst=1, deadline=2.5))
+    assert late == 97
+    assert server.times == pytest.approx([0, 1, 2, 3])
+
+
 def test_a_rested_bucket_is_full_again_but_no_fuller() -> None:
     async def many(kube: KubeClient) -> None:
         for _ in range(3):

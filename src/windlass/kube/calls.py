@@ -21,20 +21,25 @@ READING_VERBS = frozenset({"get", "list", "watch", "review"})
 
 
 class TokenBucket:
-    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came."""
+    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came.
+
+    A caller that gives up while it waits takes nothing: those behind it move up.
+    """
 
     def __init__(self, rate: float, burst: int, clock: Clock) -> None:
         self._interval = 1 / rate
         self._slack = self._interval * (burst - 1)
         self._clock = clock
         self._next = float("-inf")
+        self._queue = asyncio.Lock()
 
     async def take(self) -> None:
-        now = self._clock.monotonic()
-        turn = max(self._next, now - self._slack)
-        self._next = turn + self._interval
-        if turn > now:
-            await self._clock.sleep(turn - now)
+        async with self._queue:
+            now = self._clock.monotonic()
+            turn = max(self._next, now - self._slack)
+            if turn > now:
+                await self._clock.sleep(turn - now)
+            self._next = turn + self._interval
 
 
 @dataclass(slots=True)
