@@ -197,3 +197,9 @@ def test_addresses_read_well() -> None:
     assert str(NODES.everywhere) == "nodes"
     assert str(NODES.named("n1")) == "nodes n1"
     assert str(PODS.within("n")) == "pods n"
+
+
+def test_an_empty_list_of_go_is_empty() -> None:
+    nothing = ok({"metadata": {"resourceVersion": "3"}, "items": None})
+    result, _ = ask([nothing], lambda kube: kube.list(PODS.everywhere))
+    assert (result.items, result.resource_version) == ([], "3")

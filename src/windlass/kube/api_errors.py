@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.errors import WindlassError
+from windlass.kube.answers import Unreadable, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,11 +179,14 @@ def error_for(status: Status, where: str) -> ApiError:
     return kind(status, where=where, hint=HINTS.get(kind, ""))
 
 
+STATUS = msgspec.json.Decoder(Status)
+
+
 def status_from(code: int, body: bytes) -> Status:
     """The Status in a refusal; for another body (a proxy's page, say), one made from the HTTP code and an excerpt."""
     try:
-        status = _STATUS.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+        status = read(body, STATUS)
+    except Unreadable:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
@@ -196,7 +200,6 @@ def excerpt(body: bytes) -> str:
     return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
 
 
-_STATUS = msgspec.json.Decoder(Status)
 _CONFLICT_WITH = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 

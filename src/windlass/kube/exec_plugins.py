@@ -16,6 +16,7 @@ import msgspec
 
 from windlass.errors import InvalidInput
 from windlass.kube import proxies
+from windlass.kube.answers import Unreadable, read
 from windlass.kube.api_errors import Unreachable
 from windlass.kube.connections import ClientCertificate, Pem
 from windlass.kube.identities import Identity, bearer
@@ -48,6 +49,9 @@ class _Answer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
     status: _Status | None = None
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class PluginCredentials:
@@ -141,8 +145,8 @@ class PluginCredentials:
 
     def _read(self, output: bytes) -> _Status:
         try:
-            answer = msgspec.json.decode(output, type=_Answer)
-        except (msgspec.DecodeError, UnicodeError):  # ValidationError is one; none of the output may show
+            answer = read(output, _ANSWER)
+        except Unreadable:  # none of the output may show
             raise self._failure("its answer is not an ExecCredential in JSON") from None
         if answer.kind != "ExecCredential":
             raise self._failure("its answer is not of the kind ExecCredential")
