@@ -51,6 +51,7 @@ VERBS: dict[str, Callable[[KubeClient], Awaitable[Any]]] = {
     "create": lambda kube: kube.create(PODS.within("n"), {}),
     "replace": lambda kube: kube.replace(POD, {}),
     "merge patch": lambda kube: kube.patch(POD, {"spec": {}}),
+    "merge patch of nothing": lambda kube: kube.patch(POD, {"metadata": None}),
     "merge patch at a version": lambda kube: kube.patch(POD, {"metadata": {"resourceVersion": "1"}}),
     "JSON patch": lambda kube: kube.patch(POD, [{"op": "add", "path": "/a/-", "value": 1}]),
     "apply": lambda kube: kube.apply(POD, {}),
@@ -59,7 +60,7 @@ VERBS: dict[str, Callable[[KubeClient], Awaitable[Any]]] = {
     "evict": lambda kube: kube.evict(POD),
     "token": lambda kube: kube.request_token("a", "n"),
 }
-REPEATABLE = {"get", "review", "logs", "merge patch", "apply", "delete one life"}
+REPEATABLE = {"get", "review", "logs", "merge patch", "merge patch of nothing", "apply", "delete one life"}
 DONE = ok({"status": {"token": "t"}})
 
 

@@ -20,6 +20,7 @@ import msgspec
 
 from windlass.errors import WindlassError
 from windlass.kube.answers import Unreadable, read
+from windlass.kube.redactions import one_line_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,9 +195,8 @@ def status_from(code: int, body: bytes) -> Status:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of a strange body, on one line, fit for a log."""
-    text = body[: BODY_EXCERPT * 2].decode("utf-8", "replace")
-    text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+    """The beginning of a strange body, on one line, fit for a log: a proxy's page may show our request to us."""
+    text = one_line_without_secrets(body[: BODY_EXCERPT * 2].decode("utf-8", "replace"))
     return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from windlass.kube.clocks import Clock
     from windlass.kube.connections import Connection, ExecPlugin
 
-RUN_LIMIT = timedelta(seconds=30)
+RUN_LIMIT = timedelta(seconds=20)  # less than the deadline of a call, or that would be told instead of the plugin
 KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
 REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
 ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB

@@ -140,9 +140,11 @@ class KubeReader:
             with _undisturbed():
                 page = self._decoded(call, response, decoder)
             items += page.items or []
-            token = page.metadata.continue_
-            if not token:
+            if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version)
+            if page.metadata.continue_ == token:
+                raise BadAnswer("each page says to continue with itself", where=self._calls.where(call))
+            token = page.metadata.continue_
 
     @overload
     def watch(
