@@ -67,6 +67,49 @@ def sandbox(**options: Any) -> None:
 
 
 @windlass.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
+@setting_options("dag", "environment-file", "health-checks", "secrets")
+@click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
+@click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
+)
+@click.pass_obj
+def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
+    """Tell whether the platform is healthy, on evidence, and keeps its rules. Reads only.
+
+    Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
+    """
+    from windlass.cli import validating  # noqa: PLC0415
+
+    report = validating.validated(options, environ, lambda line: click.echo(f"notice: {line}", err=True))
+    click.echo(validating.rendered(report, form))
+    return report.summary.exit_code
+
+
+@windlass.command()
+@click.argument("application", metavar="[NAMESPACE/]APP")
+@setting_options("kubeconfig", "context", "in-cluster", "timeout")
+@click.option(
+    "--revision",
+    multiple=True,
+    metavar="REVISION",
+    help="Commit or chart version it must be at; of several sources, that of one, or one for each.",
+)
+@click.pass_obj
+def wait(environ: Mapping[str, str], /, application: str, **options: Any) -> int:
+    """Wait until an Application is in sync and has shown fresh health. Reads only; no platform file is needed.
+
+    Exit codes: 0 healthy, 1 it failed, 4 out of time.
+    """
+    from windlass.cli import validating  # noqa: PLC0415
+
+    words, code = validating.waited(application, options, environ, lambda line: click.echo(line, err=True))
+    click.echo(words)
+    return code
+
+
+@windlass.command()
 @setting_options("dag", "environment-file", "environment", "health-checks", "secrets")
 @click.pass_obj
 def lint(environ: Mapping[str, str], /, **options: Any) -> None:

@@ -1,0 +1,64 @@
+"""From options and variables to a cluster that can be read, with the server's clock; and a run that ends in order."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from windlass.cli.clusters import Access, connection
+from windlass.kube.calls import Call, Calls
+from windlass.kube.http import HttpTransport
+from windlass.kube.readers import JSON, KubeReader
+from windlass.kube.transports import Request
+from windlass.operations.observing import ARGOCD, Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+    from datetime import datetime
+
+R = TypeVar("R")
+VARIABLES = ("KUBECONFIG_PATH", "KUBECONFIG_DATA")
+
+
+def run(work: Coroutine[Any, Any, R]) -> R:
+    """To its end; SIGTERM ends it as Ctrl-C does."""
+    try:
+        return asyncio.run(_stoppable(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _stoppable(work: Coroutine[Any, Any, R]) -> R:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await work
+
+
+@asynccontextmanager
+async def reading(
+    options: Mapping[str, Any], environ: Mapping[str, str], argocd: str = ARGOCD
+) -> AsyncIterator[Cluster]:
+    """`options`: kubeconfig, context, in_cluster. An option wins over the variables."""
+    access = Access(options["kubeconfig"], options["context"], options["in_cluster"])
+    given = {name: value for name, value in environ.items() if not (access.in_cluster and name in VARIABLES)}
+    calls = Calls(HttpTransport(connection(access, given), environ=environ))
+    reader = KubeReader(calls)
+    try:
+        yield Cluster(reader, await _server_clock(calls), argocd)
+    finally:
+        await reader.close()
+
+
+async def _server_clock(calls: Calls) -> Callable[[], datetime]:
+    """Ours, put right by the time the server shows. That is cut to seconds: the result is late, never early."""
+    clock = calls.clock
+    answer = await calls.send(Call("get", "version", Request("GET", "/version", JSON, repeatable=True)))
+    try:
+        ahead = clock.now() - parsedate_to_datetime(answer.headers.get("Date", ""))
+    except (TypeError, ValueError):
+        return clock.now  # a server that does not tell
+    return lambda: clock.now() - ahead

@@ -1,0 +1,123 @@
+"""`windlass validate` and `windlass wait`: settings in, a report or a line out, and the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from windlass.cli import connecting
+from windlass.cli.options import given
+from windlass.core.platform import gates, report_documents, report_texts
+from windlass.core.platform.applications import ApplicationRef
+from windlass.core.platform.gates import Failed, Open
+from windlass.core.platform.snapshots import ResourceKind
+from windlass.errors import ExitCode, InvalidInput, WindlassError
+from windlass.operations import validate, waiting
+from windlass.operations.observing import ARGOCD
+from windlass.settings.loading import Inputs, load
+from windlass.settings.mistakes import InvalidSettings
+from windlass.settings.variables import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from windlass.core.platform.reports import Report
+    from windlass.operations.observing import Cluster
+    from windlass.settings.variables import Value
+
+
+class OutOfTime(WindlassError):
+    exit_code = ExitCode.TIMEOUT
+
+
+def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Callable[[str], None]) -> Report:
+    """Of the platform file, or with `all_` of every Application there is."""
+    chosen = {name: value for name, value in options.items() if name not in {"all_", "strict"}}
+    if options["all_"]:
+        if options["scope"] or options["dag"]:
+            raise InvalidInput("--all means every Application", hint="leave out --scope and --dag")
+        return connecting.run(_validated_all(options, environ, _values(chosen, environ)))
+    settings = load(Inputs(given(chosen), environ), "validate")
+    for line in settings.mounts.notices:
+        notice(line)
+    file = settings.environment.model if settings.environment else None
+    wish = validate.Wish(
+        environment=file.name if file else str(settings.values["environment"].value),
+        platform=settings.assembled.platform,
+        scope=settings.scope,
+        is_strict=options["strict"],
+        checks=frozenset(ResourceKind(*key) for key in settings.mounts.health_checks),
+    )
+    argocd = file.argocd_namespace if file else ARGOCD
+    return connecting.run(_validated(options, environ, wish, _limit(settings.values), argocd))
+
+
+async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
+    async with connecting.reading(options, environ) as cluster:
+        wish = validate.Wish(str(values["environment"].value or cluster.reader.server), is_strict=options["strict"])
+        return await _in_time(cluster, wish, _limit(values))
+
+
+async def _validated(
+    options: Mapping[str, Any], environ: Mapping[str, str], wish: validate.Wish, limit: timedelta, argocd: str
+) -> Report:
+    async with connecting.reading(options, environ, argocd) as cluster:
+        return await _in_time(cluster, wish, limit)
+
+
+async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:
+    try:
+        async with asyncio.timeout(limit.total_seconds()):
+            return await validate.validate(cluster, wish)
+    except TimeoutError:
+        words = report_texts.duration_words(limit)
+        raise OutOfTime(f"not done within {words}", where=cluster.reader.server, hint="see --timeout") from None
+
+
+def rendered(report: Report, form: str) -> str:
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(report_documents.document(report)), indent=2).decode()
+    return report_texts.text(report).rstrip("\n")
+
+
+def waited(
+    application: str, options: Mapping[str, Any], environ: Mapping[str, str], tell: Callable[[str], None]
+) -> tuple[str, ExitCode]:
+    """The last word, and the code that goes with it."""
+    namespace, _, name = application.rpartition("/")
+    if not name or "/" in namespace:
+        raise InvalidInput(f"{application!r} is no Application", hint="it is NAME or NAMESPACE/NAME")
+    values = _values({key: value for key, value in options.items() if key != "revision"}, environ)
+    wish = waiting.Wish(ApplicationRef(name, namespace or None), tuple(options["revision"]), _limit(values))
+
+    async def work() -> Open | Failed | waiting.OutOfTime:
+        async with connecting.reading(options, environ) as cluster:
+            return await waiting.wait(cluster, wish, lambda detail: tell(f"waiting: {detail}"))
+
+    match connecting.run(work()):
+        case Open(evidence):
+            drifting = ", drifting" if evidence.is_drifting else ""
+            words = f"{evidence.health} at {gates.short(evidence.shown)}{drifting} ({evidence.proof})"
+            return f"{application}: {words}", ExitCode.SUCCESS
+        case Failed(reason, detail):
+            return f"{application}: {reason}: {detail}", ExitCode.FAILURE
+        case waiting.OutOfTime(detail):
+            words = report_texts.duration_words(wish.limit)
+            return f"{application}: out of time after {words}: {detail}", ExitCode.TIMEOUT
+
+
+def _values(options: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, Value]:
+    """Where no file is needed."""
+    values, mistakes = read_settings(given(options), environ, {})
+    if mistakes:
+        raise InvalidSettings(mistakes)
+    return values
+
+
+def _limit(values: Mapping[str, Value]) -> timedelta:
+    limit = values["timeout"].value
+    assert isinstance(limit, timedelta)
+    return limit

@@ -1,0 +1,1 @@
+"""The order of effects: observe, decide, act, report."""

@@ -1,0 +1,192 @@
+"""The cluster as a `Snapshot`: one list of Applications, and a read of each object that is a gate of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windlass.argo.applications import (
+    APPLICATIONS,
+    HOOK,
+    INTERNAL,
+    Application,
+    hook_rows,
+    kinds_with_health,
+    parse,
+    project_of,
+)
+from windlass.argo.healths import judged_object
+from windlass.core.platform import applications as nodes
+from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
+from windlass.core.platform.graphs import Graph
+from windlass.core.platform.snapshots import ApplicationState, ResourceKind, ResourceState, Snapshot
+from windlass.errors import WindlassError
+from windlass.kube.api_errors import NotFound
+from windlass.kube.objects import Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+    from datetime import datetime
+
+    from windlass.argo.applications import ResultRow
+    from windlass.core.platform.snapshots import State
+    from windlass.kube.discovery import Discovery
+    from windlass.kube.readers import KubeReader
+    from windlass.kube.resources import Ref
+
+ARGOCD = "argocd"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is looked at: by whom, by which clock, and where Argo CD is."""
+
+    reader: KubeReader
+    now: Callable[[], datetime]
+    """By the server's clock."""
+    argocd: str = ARGOCD
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    snapshot: Snapshot
+    judged_kinds: frozenset[ResourceKind] = frozenset()
+    """Kinds whose health Argo CD judges."""
+
+
+class _Marked(Typed, frozen=True, gc=False):
+    """Any object, for its annotations."""
+
+
+Listed = Mapping[tuple[str, str], Application]
+
+
+async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
+    """The named nodes of a platform."""
+    taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
+    refs = [platform.applications[name].target for name in names]
+    namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
+    return await _observation(cluster, platform, names, taken_at, await _listed(cluster, namespaces))
+
+
+async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
+    """Every Application of the cluster, and the platform they are: without order, its stacks are Argo CD's projects."""
+    taken_at = cluster.now()
+    listed = await _list(cluster.reader, APPLICATIONS.everywhere)
+    platform = _platform(listed)
+    return platform, await _observation(cluster, platform, platform.subset, taken_at, listed)
+
+
+def _platform(listed: Listed) -> Platform:
+    times = Counter(name for _, name in listed)
+    made: dict[str, nodes.Application] = {}
+    stacks: dict[str, list[str]] = {}
+    for (namespace, name), application in sorted(listed.items()):
+        node = name if times[name] == 1 else f"{namespace}/{name}"
+        project = project_of(application)
+        made[node] = nodes.Application(node, project, ApplicationRef(name, namespace))
+        stacks.setdefault(project, []).append(node)
+    rows = tuple(Stack(name, tuple(members)) for name, members in sorted(stacks.items()))
+    return Platform("all", rows, made, Graph.build(dict.fromkeys(made, ())), frozenset(made))
+
+
+async def _observation(
+    cluster: Cluster, platform: Platform, names: Collection[str], taken_at: datetime, listed: Listed
+) -> Observation:
+    refs = {name: platform.applications[name].target for name in sorted(names)}
+    places = {name: _place(cluster, ref) for name, ref in refs.items() if isinstance(ref, ApplicationRef)}
+    there = {name: listed[place] for name, place in places.items() if place in listed}
+    resources = {name: ref for name, ref in refs.items() if isinstance(ref, ResourceRef)}
+    states: dict[str, State] = {name: parse(application) for name, application in there.items()}
+    states |= await _resource_states(cluster.reader, resources)
+    states |= await _with_internal_hooks(cluster.reader, there, states)
+    return Observation(Snapshot(taken_at, states), _judged(there.values()))
+
+
+def _place(cluster: Cluster, ref: ApplicationRef) -> tuple[str, str]:
+    return (ref.namespace or cluster.argocd, ref.name)
+
+
+async def _listed(cluster: Cluster, namespaces: set[str]) -> Listed:
+    """One list: of the one namespace where all are, or of the whole cluster."""
+    if not namespaces:
+        return {}
+    only = next(iter(namespaces)) if len(namespaces) == 1 else ""
+    return await _list(cluster.reader, APPLICATIONS.within(only) if only else APPLICATIONS.everywhere)
+
+
+async def _list(reader: KubeReader, ref: Ref) -> Listed:
+    try:
+        listing = await reader.list(ref, Application)
+    except NotFound as error:
+        hint = "is this the cluster that Argo CD is in?"
+        raise WindlassError("Argo CD's Application is not served here", where=error.where, hint=hint) from None
+    return {(item.metadata.namespace, item.metadata.name): item for item in listing.items}
+
+
+def _judged(applications: Iterable[Application]) -> frozenset[ResourceKind]:
+    return frozenset().union(*(kinds_with_health(application) for application in applications))
+
+
+async def _resource_states(reader: KubeReader, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
+    """Of objects that are gates of their own."""
+    if not refs:
+        return {}
+    discovery = await reader.discover()
+    found = {name: await _resource_state(reader, discovery, ref) for name, ref in refs.items()}
+    return {name: state for name, state in found.items() if state is not None}
+
+
+async def _resource_state(reader: KubeReader, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
+    """None if it is not there, or nobody serves its kind."""
+    group, _, version = ref.api_version.rpartition("/")
+    resource = discovery.find(ref.kind, group, version)
+    if resource is None:
+        return None
+    namespace = (ref.namespace or "default") if resource.namespaced else ""
+    try:
+        item = await reader.get(resource.named(ref.name, namespace))
+    except NotFound:
+        return None
+    return judged_object(item)
+
+
+async def _with_internal_hooks(
+    reader: KubeReader, applications: Mapping[str, Application], states: Mapping[str, State]
+) -> dict[str, State]:
+    """Hooks that say themselves that they are internal; only where there are hooks is anything read."""
+    rows = {name: list(hook_rows(application)) for name, application in applications.items()}
+    rows = {name: found for name, found in rows.items() if found and not _all_internal(states[name])}
+    if not rows:
+        return {}
+    discovery, changed = await reader.discover(), dict[str, "State"]()
+    for name, found in rows.items():
+        state = states[name]
+        assert isinstance(state, ApplicationState)
+        if state.operation and state.operation.hooks:
+            said = [await _is_internal(reader, discovery, row) for row in found]
+            pairs = zip(state.operation.hooks, said, strict=True)
+            hooks = tuple(replace(hook, is_internal=is_internal) for hook, is_internal in pairs)
+            changed[name] = replace(state, operation=replace(state.operation, hooks=hooks))
+    return changed
+
+
+def _all_internal(state: State) -> bool:
+    operation = state.operation if isinstance(state, ApplicationState) else None
+    return operation is None or all(hook.is_internal for hook in operation.hooks)
+
+
+async def _is_internal(reader: KubeReader, discovery: Discovery, row: ResultRow) -> bool:
+    """A hook that was deleted after it ran cannot say so; its Application can."""
+    resource = discovery.find(row.kind or "", row.group or "", row.version or "")
+    if resource is None or not row.name:
+        return False
+    try:
+        found = await reader.get(
+            resource.named(row.name, (row.namespace or "") if resource.namespaced else ""), _Marked
+        )
+    except NotFound:
+        return False
+    return found.metadata.annotations.get(HOOK) == INTERNAL

@@ -1,0 +1,113 @@
+"""`validate`: is everything in the scope healthy, on evidence, and does the platform keep its own rules? Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from windlass.core.platform import compliance, gates, reports, scopes
+from windlass.core.platform.compliance import Rule
+from windlass.core.platform.health import Health
+from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
+from windlass.core.platform.scopes import Scope
+from windlass.core.platform.snapshots import ApplicationState, Snapshot, wanted_revisions
+from windlass.operations.observing import observe, observe_everything
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from windlass.core.platform.applications import Patience, Platform
+    from windlass.core.platform.reports import Report
+    from windlass.core.platform.snapshots import ResourceKind, State
+    from windlass.operations.observing import Cluster, Observation
+
+SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every verdict has caught up, or never will
+PAUSE = 1.0  # seconds between two looks while a verdict is not settled
+EVERYTHING = "all Applications"
+WHOLE = Scope()
+_PASSING = {gates.Reason.NOT_FRESH, gates.Reason.NOT_COMPARED}
+_MEANING = {
+    gates.Reason.OPERATION_REQUESTED: Health.PROGRESSING,
+    gates.Reason.OPERATION_RUNNING: Health.PROGRESSING,
+    gates.Reason.DELETING: Health.DEGRADED,
+    gates.Reason.ERROR_CONDITION: Health.DEGRADED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """`platform` None: every Application there is."""
+
+    environment: str
+    platform: Platform | None = None
+    scope: Scope = WHOLE
+    is_strict: bool = False
+    checks: frozenset[ResourceKind] = frozenset()
+    """Kinds that the caller has health checks for."""
+
+
+async def validate(cluster: Cluster, wish: Wish) -> Report:
+    started = cluster.now()
+    platform, observation = await _settled(cluster, wish)
+    names = scopes.selected(platform, wish.scope)
+    snapshot = proven(observation.snapshot, platform)
+    findings = compliance.findings(snapshot, observation.judged_kinds | wish.checks)
+    if wish.platform is None:  # nobody says in what order: nothing can have passed it by
+        findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
+    counts = cluster.reader.counts
+    run = Run(
+        action=Action.VALIDATE,
+        environment=wish.environment,
+        scope=str(wish.scope) if wish.platform else EVERYTHING,
+        started=started,
+        finished=cluster.now(),
+        calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
+        is_strict=wish.is_strict,
+    )
+    return reports.of_validate(run, platform, names, Ending(snapshot), findings)
+
+
+async def _settled(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
+    """Looks again while an operation has just ended, for as long as a verdict may be older than that end."""
+    clock = cluster.reader.clock
+    began = clock.monotonic()
+    while True:
+        platform, found = await _look(cluster, wish)
+        taken, states = found.snapshot.taken_at, found.snapshot.states
+        judged = [_closed(state, platform.applications[name].patience, taken) for name, state in states.items()]
+        is_settled = not any(closed and closed.reason in _PASSING for closed in judged)
+        if is_settled or clock.monotonic() - began > SETTLING.total_seconds():
+            return platform, found
+        await clock.sleep(PAUSE)
+
+
+async def _look(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
+    if wish.platform is None:
+        return await observe_everything(cluster)
+    return wish.platform, await observe(cluster, wish.platform, scopes.selected(wish.platform, wish.scope))
+
+
+def proven(snapshot: Snapshot, platform: Platform) -> Snapshot:
+    """What says Healthy without proof is not taken as healthy; what says worse is believed."""
+    states = {
+        name: _proven(state, platform.applications[name].patience, snapshot.taken_at)
+        for name, state in snapshot.states.items()
+    }
+    return Snapshot(snapshot.taken_at, states)
+
+
+def _proven(state: State, patience: Patience, now: datetime) -> State:
+    closed = _closed(state, patience, now) if state.health is Health.HEALTHY else None
+    if closed is None:
+        return state
+    return replace(state, health=_MEANING.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
+
+
+def _closed(state: State, patience: Patience, now: datetime) -> gates.Wait | gates.RefreshNeeded | gates.Failed | None:
+    """None if the gate is open for somebody who only looks; how long it has been so one look cannot tell."""
+    wanted = gates.Wanted((), (), replace(patience, stability=timedelta(0)))
+    if isinstance(state, ApplicationState):
+        wanted = replace(wanted, revisions=wanted_revisions(state), sources=state.sources)
+    judgement = gates.judge(wanted, gates.first_seen(state, now), now)
+    return None if isinstance(judgement, gates.Open) else judgement

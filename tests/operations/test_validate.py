@@ -1,0 +1,195 @@
+"""`validate` believes what is proven; on virtual time, and in tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builders import NEW, NOW, OLD, at, operation, platform, source, state
+from tests.operations.worlds import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
+from tests.sandbox.actors.objects import application, config, workload
+from tests.sandbox.actors.stages import run, world
+from windlass.core.platform.compliance import Rule
+from windlass.core.platform.gates import SETTLED_AFTER
+from windlass.core.platform.health import Health
+from windlass.core.platform.snapshots import (
+    ApplicationState,
+    Condition,
+    Phase,
+    ResourceState,
+    Snapshot,
+    Sync,
+)
+from windlass.core.platform.verdicts import Verdict
+from windlass.operations.validate import Wish, proven, validate
+from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.simulation.transports import AGENT
+
+if TYPE_CHECKING:
+    from tests.sandbox.actors.stages import World
+    from windlass.core.platform.reports import Report
+
+JUST_NOW = operation(finished_at=at(-1), run_id=None)
+
+
+@pytest.mark.parametrize(
+    ("each", "health"),
+    [
+        (state(), Health.HEALTHY),
+        (state(Health.DEGRADED), Health.DEGRADED),
+        (state(Health.PROGRESSING, operation_requested=True), Health.PROGRESSING),
+        (state(operation_requested=True), Health.PROGRESSING),
+        (state(operation=operation(Phase.RUNNING)), Health.PROGRESSING),
+        (state(operation=JUST_NOW, reconciled_at=at(-1)), Health.UNKNOWN),
+        (state(operation=JUST_NOW, reconciled_at=at(0)), Health.HEALTHY),
+        (state(sources=(source(OLD),)), Health.UNKNOWN),
+        (state(sync=Sync.UNKNOWN), Health.UNKNOWN),
+        (state(conditions=(Condition("ComparisonError", "x"),)), Health.DEGRADED),
+        (state(is_deleting=True), Health.DEGRADED),
+        (state(sync=Sync.OUT_OF_SYNC), Health.HEALTHY),
+        (ResourceState(Health.HEALTHY), Health.HEALTHY),
+        (ResourceState(Health.HEALTHY, is_deleting=True), Health.DEGRADED),
+    ],
+)
+def test_healthy_without_proof_is_not_healthy(each: ApplicationState | ResourceState, health: Health) -> None:
+    patient = platform("web")
+    node = patient.applications["web"]
+    stable = replace(node, patience=replace(node.patience, stability=timedelta(minutes=5)))
+    for nodes in ({"web": node}, {"web": stable}):
+        found = proven(Snapshot(NOW, {"web": each}), replace(patient, applications=nodes)).states["web"]
+        assert found.health is health
+        assert bool(found.health_message) == (found != each)
+
+
+def files(image: str = "web:1") -> dict[str, Any]:
+    return {"web/all.yaml": [config(value=image), workload(image=image, annotations=SLOW)]}
+
+
+async def validated(w: World, **wish: Any) -> Report:
+    report = await validate(cluster(w), Wish("test", **wish))
+    assert report.metrics.calls.writes == w.kube.counts.writes == 0
+    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == AGENT]
+    return report
+
+
+@pytest.mark.parametrize("how", list(Stale))
+def test_a_stale_verdict_is_not_reported(how: Stale) -> None:
+    async def main() -> None:
+        async with world() as w:
+            repository = await begin(w, files())
+            await patch(w, SYNC)
+            await after(30)
+            repository.push(files("web:2"))
+            w.argocd.stale["web"] = Lie(how)
+            await patch(w, SYNC)
+            await after(1.2)  # it has ended, and says Healthy
+            shown = await w.sandbox.caller().get(APPS, "web", "argocd")
+            assert shown["status"]["health"]["status"] == "Healthy"
+            assert not await truth(w)
+            report = await validated(w, platform=platform("web"))
+            assert (report.components[0].health is Health.HEALTHY) == await truth(w)
+            took = report.summary.duration
+            assert timedelta(seconds=1) < took <= SETTLED_AFTER + timedelta(seconds=4)
+
+    run(main())
+
+
+def test_an_operation_that_runs_is_not_waited_for() -> None:
+    async def main() -> None:
+        async with world() as w:
+            repository = await begin(w, files())
+            await patch(w, SYNC)
+            await after(30)
+            repository.push(files("web:2"))
+            await patch(w, SYNC)
+            report = await validated(w, platform=platform("web"))
+            assert report.components[0].health is Health.PROGRESSING
+            assert report.summary.duration < timedelta(seconds=1)
+
+    run(main())
+
+
+def test_everything_there_is_without_a_platform() -> None:
+    async def main() -> None:
+        async with world() as w:
+            everywhere = {**files(), "api/all.yaml": [config("api")], "bad/all.yaml": [config("bad")]}
+            twin = application("web")
+            twin["metadata"]["namespace"] = "default"
+            await begin(w, everywhere, application("web"), application("api"), application("bad", path="none"), twin)
+            for name in ("web", "api"):
+                await patch(w, SYNC, name)
+            await after(60)
+            report = await validated(w)
+            healths = {component.name: component.health for component in report.components}
+            assert healths.keys() == {"argocd/web", "default/web", "api", "bad"}
+            assert healths["api"] is healths["argocd/web"] is Health.HEALTHY
+            assert healths["bad"] is not Health.HEALTHY
+            assert report.summary.verdict is Verdict.PARTIAL
+            assert report.summary.scope == "all Applications"
+            assert {finding.rule for finding in report.compliance} <= {Rule.HEALTH_CHECKS, Rule.NO_HOOKS}
+            assert {component.stack for component in report.components} == {"default"}
+
+    run(main())
+
+
+def test_only_what_is_in_the_scope_and_what_is_missing_is_missing() -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, files(), application())
+            await patch(w, SYNC)
+            await after(60)
+            report = await validated(w, platform=platform("gone: web; web; thing+: web"))
+            healths = {component.name: component.health for component in report.components}
+            assert healths == {"web": Health.HEALTHY, "gone": Health.MISSING, "thing": Health.MISSING}
+            assert report.summary.verdict is Verdict.PARTIAL
+            assert {failure.name: failure.reason for failure in report.failures} == dict.fromkeys(
+                ("gone", "thing"), "Absent"
+            )
+            report = await validated(w, platform=platform("gone*: web; web"))
+            assert report.summary.verdict is Verdict.FAILURE
+            assert {finding.rule for finding in report.compliance} == {Rule.SINGLE_PATH}
+            report = await validated(w, platform=platform("web"), is_strict=True)
+            assert report.summary.verdict is Verdict.PARTIAL
+
+    run(main())
+
+
+def test_hooks_that_order_are_found_unless_they_say_they_are_internal() -> None:
+    hook = {"version": "v1", "kind": "ConfigMap", "name": "web", "namespace": "default", "hookType": "PreSync"}
+    gone = {**hook, "name": "gone", "hookType": "PostSync"}
+    stranger = {**hook, "group": "nobody.test", "kind": "Stranger", "hookType": "PreSync"}
+
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, files())
+            await patch(w, SYNC)
+            await after(60)
+            rows = [hook, gone, stranger]
+            await patch(w, {"status": {"operationState": {"syncResult": {"resources": rows}}}})
+            assert await hooks(w) == ["ConfigMap web", "ConfigMap gone", "Stranger web"]
+            mark = {"metadata": {"annotations": {"windlass.dev/hook": "internal"}}}
+            await w.sandbox.caller().patch("configmaps", "web", mark, "default")
+            assert await hooks(w) == ["ConfigMap gone", "Stranger web"]
+            await patch(w, mark)
+            assert await hooks(w) == []
+
+    async def hooks(w: World) -> list[str]:
+        found = (await validated(w)).compliance
+        return [each.what.partition(" is ")[0] for each in found if each.rule is Rule.NO_HOOKS]
+
+    run(main())
+
+
+def test_a_revision_is_reported() -> None:
+    async def main() -> None:
+        async with world() as w:
+            repository = await begin(w, files())
+            await patch(w, SYNC)
+            await after(60)
+            report = await validated(w, platform=platform("web"))
+            assert report.components[0].revisions == (repository.commit("main"),) != (NEW,)
+
+    run(main())

@@ -1,0 +1,176 @@
+"""`windlass validate` as a process on a cluster on loopback."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.processes import windlass
+from tests.sandbox.actors.objects import config, workload
+from tests.scenarios.clusters import SYNC
+from tests.scenarios.conftest import FILES
+from tests.settings.worlds import spec
+from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.processes import Ended
+    from tests.scenarios.clusters import Running
+
+
+def dag(folder: Path, *applications: str) -> str:
+    """A platform file with one stack; a name with a star is critical."""
+    rows = [f"- {{name: {name.strip('*')}, critical: {str('*' in name).lower()}}}" for name in applications]
+    path = folder / "dag.yaml"
+    path.write_text(spec("stacks:\n- name: all\n  applications:\n" + "".join(f"  {row}\n" for row in rows)))
+    return str(path)
+
+
+def validate(cluster: Running, *arguments: str, environ: dict[str, str] | None = None) -> Ended:
+    before = len(cluster.asked())
+    ended = cluster.windlass("validate", *arguments, environ={"ENVIRONMENT": "staging", **(environ or {})})
+    asked = cluster.asked()[before:]
+    assert not [entry for entry in asked if entry.is_write]
+    assert {entry.verb for entry in asked} <= {"get", "list"}
+    assert "Traceback" not in ended.stderr
+    return ended
+
+
+def healths(ended: Ended) -> dict[str, str]:
+    return {each["name"]: each["health"] for each in json.loads(ended.stdout)["components"]}
+
+
+@pytest.mark.parametrize(
+    ("applications", "code", "expected"),
+    [
+        (["web*", "api"], 0, {"web": "Healthy", "api": "Healthy"}),
+        (["web*", "sick"], 2, {"web": "Healthy", "sick": "Degraded"}),
+        (["web", "sick*"], 1, {"web": "Healthy", "sick": "Degraded"}),
+        (["web", "slow"], 2, {"web": "Healthy", "slow": "Progressing"}),
+        (["web", "gone"], 2, {"web": "Healthy", "gone": "Missing"}),
+        (["web", "gone*"], 1, {"web": "Healthy", "gone": "Missing"}),
+        (["sick", "slow"], 1, {"sick": "Degraded", "slow": "Progressing"}),
+    ],
+)
+def test_the_code_says_how_healthy_it_is(
+    cluster: Running, tmp_path: Path, applications: list[str], code: int, expected: dict[str, str]
+) -> None:
+    ended = validate(cluster, "--dag", dag(tmp_path, *applications), "--format", "json")
+    assert (ended.code, ended.stderr) == (code, "")
+    assert healths(ended) == expected
+    report = json.loads(ended.stdout)
+    assert report["summary"]["exitCode"] == code
+    assert report["summary"]["environment"] == "staging"
+    assert report["metrics"]["calls"]["writes"] == 0
+    assert report["metrics"]["calls"]["reads"] == 2, "the server's clock, and one list"
+    sick = {name for name, health in expected.items() if health != "Healthy"}
+    assert {failure["name"] for failure in report["failures"]} == sick
+
+
+def test_people_read_the_verdict_first(cluster: Running, tmp_path: Path) -> None:
+    ended = validate(cluster, "--dag", dag(tmp_path, "web", "sick"))
+    assert ended.stdout.startswith("validate of platform in staging: partial\n  1 Degraded, 1 Healthy; ")
+    assert "  sick  Degraded: it is Degraded\n" in ended.stdout
+    assert "  2 reads, 0 writes, 0 refreshes\n" in ended.stdout
+    assert "INV-2 web: jane moved it to" in ended.stdout
+
+
+def test_findings_count_if_asked(cluster: Running, tmp_path: Path) -> None:
+    file = dag(tmp_path, "web", "api")
+    assert validate(cluster, "--dag", file).code == 0
+    assert validate(cluster, "--dag", file, "--strict").code == 2
+
+
+def test_a_scope(cluster: Running, tmp_path: Path) -> None:
+    file = dag(tmp_path, "web", "sick")
+    ended = validate(cluster, "--dag", file, "--format", "json", environ={"TARGET_SCOPE": "app:web"})
+    assert (ended.code, healths(ended)) == (0, {"web": "Healthy"})
+    assert validate(cluster, "--dag", file, "--scope", "app:sick").code == 1
+
+
+def test_all_needs_no_platform_file_and_no_environment(cluster: Running) -> None:
+    ended = validate(cluster, "--all", "--format", "json", environ={"ENVIRONMENT": ""})
+    assert (ended.code, ended.stderr) == (2, "")
+    expected = {"web": "Healthy", "api": "Healthy", "sick": "Degraded", "slow": "Progressing"}
+    assert expected.items() <= healths(ended).items()
+    report = json.loads(ended.stdout)
+    assert report["summary"]["environment"].startswith("http://127.0.0.1:")
+    assert report["metrics"]["calls"]["reads"] == 2
+
+
+def test_a_resource_that_is_a_gate_of_its_own(cluster: Running, tmp_path: Path) -> None:
+    rows = [
+        f"- {{name: {name}, resource: {{apiVersion: {version}, kind: {kind}, namespace: default, name: {object_}}}}}"
+        for name, version, kind, object_ in (
+            ("ready", "apps/v1", "Deployment", "web"),
+            ("unready", "apps/v1", "Deployment", "slow"),
+            ("gone", "apps/v1", "Deployment", "nothing"),
+            ("mute", "v1", "ConfigMap", "web"),
+            ("strange", "nobody.test/v1", "Stranger", "web"),
+        )
+    ]
+    path = tmp_path / "dag.yaml"
+    path.write_text(spec("stacks:\n- name: all\n  applications:\n" + "".join(f"  {row}\n" for row in rows)))
+    ended = validate(cluster, "--dag", str(path), "--format", "json")
+    assert ended.code == 2, ended.output
+    assert healths(ended) == {
+        "ready": "Healthy",
+        "unready": "Progressing",
+        "gone": "Missing",
+        "mute": "Unknown",
+        "strange": "Missing",
+    }
+
+
+def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running, tmp_path: Path) -> None:
+    cluster.argocd.stale["api"] = Lie(Stale.OLD_VERDICT, seconds=4)
+    slow = workload(name="api", image="api:2", annotations={"sandbox.windlass.dev/ready-after": "never"})
+    cluster.repository.push({**FILES, "api/all.yaml": [config("api"), slow]})
+    cluster.patch("api", SYNC)
+    while cluster.shown("api").get("operation"):
+        pass
+    assert cluster.shown("api")["status"]["health"]["status"] == "Healthy"
+    ended = validate(cluster, "--dag", dag(tmp_path, "web", "api"), "--format", "json")
+    assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "api": "Progressing"})
+    cluster.argocd.stale.clear()
+    cluster.repository.push(FILES)
+    cluster.patch("api", SYNC)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "message"),
+    [
+        (["--scope", "app:wbe"], {}, "wbe"),
+        (["--scope", "nonsense"], {}, "nonsense"),
+        (["--timeout", "soon"], {}, "--timeout"),
+        (["--dag", "/nowhere.yaml"], {}, "/nowhere.yaml"),
+        (["--all", "--scope", "app:web"], {}, "--all"),
+        (["--all"], {"ACTION_TIMEOUT": "x"}, "ACTION_TIMEOUT"),
+        (["--all", "--in-cluster", "--kubeconfig", "x"], {}, "exactly one"),
+        (["--unknown"], {}, "--unknown"),
+        (["--format", "xml"], {}, "xml"),
+        ([], {"ENVIRONMENT": ""}, "ENVIRONMENT"),
+        ([], {"KUBECONFIG_PATH": ""}, "KUBECONFIG_PATH"),
+    ],
+)
+def test_what_is_asked_wrongly_is_3(arguments: list[str], environ: dict[str, str], message: str) -> None:
+    given: dict[str, Any] = {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ}
+    ended = windlass("validate", *arguments, environ=given)
+    assert (ended.code, ended.stdout) == (3, "")
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_server_that_does_not_answer_in_time_is_4(cluster: Running) -> None:
+    fault = Fault(verb="list", kind="applications.argoproj.io", latency=5, times=None)
+    cluster.sandbox.server.faults.add(fault)
+    try:
+        ended = validate(cluster, "--all", "--timeout", "1s")
+    finally:
+        cluster.sandbox.server.faults.clear()
+    assert (ended.code, ended.stdout) == (4, "")
+    assert ended.stderr.startswith("error: not done within 1 s\n")
