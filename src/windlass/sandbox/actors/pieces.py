@@ -33,7 +33,7 @@ def condition_in(status: Body, kind: str) -> Body:
 def with_condition(rows: list[Body], row: Body, now: str) -> list[Body]:
     """A new row, or the changed one in its place; a transition is a change of `status`."""
     old = next((other for other in rows if other["type"] == row["type"]), {})
-    since = old["lastTransitionTime"] if old.get("status") == row["status"] else now
+    since = old.get("lastTransitionTime", now) if old.get("status") == row["status"] else now
     new = {**row, "lastTransitionTime": since}
     return [new if other is old else other for other in rows] if old else [*rows, new]
 

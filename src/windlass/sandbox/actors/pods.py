@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NODE = "sandbox"
 SLACK = 0.001  # seconds; clocks tell microseconds only
 CLAIMS = "persistentvolumeclaims"
+SCHEDULER = "default-scheduler"
 
 
 class Pods(Actor):
@@ -53,7 +54,9 @@ class Pods(Actor):
             return None
         if pod["metadata"].get("deletionTimestamp"):
             return await self._stop(pod)
-        if not pieces.is_active(pod):
+        spec = pod["spec"]
+        waits_for_another = not spec.get("nodeName") and spec.get("schedulerName", SCHEDULER) != SCHEDULER
+        if waits_for_another or not pieces.is_active(pod):
             return None
         if pieces.condition_in(pod["status"], "PodScheduled").get("status") == "True":
             return await self._run_on(pod)
