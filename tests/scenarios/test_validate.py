@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.processes import windlass
-from tests.sandbox.actors.objects import config, workload
 from tests.scenarios.clusters import SYNC
-from tests.scenarios.conftest import FILES
+from tests.scenarios.conftest import NEVER, moved
 from tests.settings.worlds import spec
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.faults import Fault
@@ -127,18 +126,14 @@ def test_a_resource_that_is_a_gate_of_its_own(cluster: Running, tmp_path: Path) 
 
 
 def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running, tmp_path: Path) -> None:
-    cluster.argocd.stale["api"] = Lie(Stale.OLD_VERDICT, seconds=4)
-    slow = workload(name="api", image="api:2", annotations={"sandbox.windlass.dev/ready-after": "never"})
-    cluster.repository.push({**FILES, "api/all.yaml": [config("api"), slow]})
-    cluster.patch("api", SYNC)
-    while cluster.shown("api").get("operation"):
-        pass
-    assert cluster.shown("api")["status"]["health"]["status"] == "Healthy"
-    ended = validate(cluster, "--dag", dag(tmp_path, "web", "api"), "--format", "json")
-    assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "api": "Progressing"})
-    cluster.argocd.stale.clear()
-    cluster.repository.push(FILES)
-    cluster.patch("api", SYNC)
+    cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=4)
+    cluster.repository.push(moved(NEVER))
+    cluster.patch("late", SYNC)
+    while cluster.shown("late").get("operation"):
+        cluster.rest(0.05)
+    assert cluster.shown("late")["status"]["health"]["status"] == "Healthy"
+    ended = validate(cluster, "--dag", dag(tmp_path, "web", "late"), "--format", "json")
+    assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "late": "Progressing"})
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.processes import windlass
-from tests.sandbox.actors.objects import application, config, workload
+from tests.sandbox.actors.objects import application
 from tests.scenarios.clusters import APPS, SYNC
-from tests.scenarios.conftest import FILES
+from tests.scenarios.conftest import moved
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 
 if TYPE_CHECKING:
@@ -66,16 +66,15 @@ def test_what_is_being_deleted_is_1(cluster: Running) -> None:
 
 
 def test_stale_health_does_not_end_it(cluster: Running) -> None:
-    cluster.argocd.stale["api"] = Lie(Stale.OLD_VERDICT, seconds=3)
-    slow = workload(name="api", image="api:2", annotations={"sandbox.windlass.dev/ready-after": "6s"})
-    commit = cluster.repository.push({**FILES, "api/all.yaml": [config("api"), slow]})
-    cluster.patch("api", SYNC)
-    ended = wait(cluster, "api", "--timeout", "40s")
+    cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=3)
+    commit = cluster.repository.push(moved({"sandbox.windlass.dev/ready-after": "6s"}))
+    cluster.patch("late", SYNC)
+    ended = wait(cluster, "late", "--timeout", "40s")
     assert ended.code == 0, ended.output
     assert commit[:12] in ended.stdout
     assert ended.stderr.startswith("waiting: an operation ")
-    found = cluster.do(cluster.sandbox.caller().get("deployments.apps", "api", "default"))
-    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "api:2"
+    found = cluster.do(cluster.sandbox.caller().get("deployments.apps", "late", "default"))
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "late:2"
     assert (found["status"]["updatedReplicas"], found["status"]["availableReplicas"]) == (1, 1)
 
 
