@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,7 @@ from tests.processes import windlass
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import NEVER, moved
 from tests.settings.worlds import spec
+from windlass.cli.main import main
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.faults import Fault
 
@@ -152,12 +153,21 @@ def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running,
         ([], {"KUBECONFIG_PATH": ""}, "KUBECONFIG_PATH"),
     ],
 )
-def test_what_is_asked_wrongly_is_3(arguments: list[str], environ: dict[str, str], message: str) -> None:
-    given: dict[str, Any] = {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ}
-    ended = windlass("validate", *arguments, environ=given)
+def test_what_is_asked_wrongly_is_3(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], environ: dict[str, str], message: str
+) -> None:
+    code = main(["validate", *arguments], {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ})
+    told = capsys.readouterr()
+    assert (code, told.out) == (3, "")
+    assert message in told.err
+    assert "Traceback" not in told.err
+
+
+def test_the_process_ends_with_3_too() -> None:
+    ended = windlass("validate", "--scope", "app:wbe", "--timeout", "soon")
     assert (ended.code, ended.stdout) == (3, "")
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
+    for message in ("wbe", "--timeout", "ENVIRONMENT", "KUBECONFIG_PATH"):
+        assert message in ended.stderr, "all mistakes at once"
 
 
 def test_a_server_that_does_not_answer_in_time_is_4(cluster: Running) -> None:
