@@ -39,8 +39,10 @@ def api_server() -> Iterator[str]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin
         assert server.stdout
-        yield server.stdout.readline().strip()
-        server.stdin.close()
+        try:
+            yield server.stdout.readline().strip()
+        finally:
+            server.stdin.close()
 
 
 def run_clients() -> Best:

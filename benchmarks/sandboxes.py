@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from benchmarks.applications import APPLICATIONS, application
 from benchmarks.measuring import peak_memory
 from benchmarks.results import figure
-from examples.following import DEFINITIONS, definition
 from windlass.kube import kubeconfigs
 from windlass.kube.calls import Calls, Limits
 from windlass.kube.clients import KubeClient
@@ -49,12 +48,11 @@ def sandbox() -> Iterator[tuple[KubeClient, int]]:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             process.stdout.readline()
-            connection = kubeconfigs.load_file(file)
-            yield (
-                KubeClient(Calls(HttpTransport(connection, environ={}), limits=Limits(1e9, 1_000_000, 300))),
-                process.pid,
-            )
-            process.terminate()
+            try:
+                transport = HttpTransport(kubeconfigs.load_file(file), environ={})
+                yield KubeClient(Calls(transport, limits=Limits(1e9, 1_000_000, 300))), process.pid
+            finally:
+                process.terminate()
 
 
 async def in_flight(jobs: Iterator[int], do: Callable[[int], Awaitable[None]]) -> None:
@@ -70,26 +68,26 @@ async def in_flight(jobs: Iterator[int], do: Callable[[int], Awaitable[None]]) -
 async def writes_per_second(kube: KubeClient) -> float:
     """Applications in, watchers on 20 kinds and namespaces, then writes: all over loopback."""
     namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-    for name in ("argocd", *NAMESPACES):
+    for name in NAMESPACES:
         await kube.create(namespaces.everywhere, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    await kube.create(DEFINITIONS.everywhere, definition())
 
     async def create(number: int) -> None:
         item = application(number)
+        item["metadata"]["namespace"] = "default"  # not where Argo CD looks: this is about the server
         for field in ("uid", "resourceVersion", "creationTimestamp"):
             del item["metadata"][field]
-        await kube.create(APPS.within("argocd"), item)
+        await kube.create(APPS.within("default"), item)
 
     await in_flight(iter(range(APPLICATIONS)), create)
 
     async def watch(number: int) -> None:
         places = [resource.within(name) for resource in WATCHED for name in NAMESPACES]
-        ref = APPS.within("argocd") if number % 20 == 0 else places[number % len(places)]
+        ref = APPS.within("default") if number % 20 == 0 else places[number % len(places)]
         async for _ in kube.watch(ref, Since(), Plain):
             pass
 
     async def touch(number: int) -> None:
-        ref = APPS.named(f"application-{number % APPLICATIONS:05d}", "argocd")
+        ref = APPS.named(f"application-{number % APPLICATIONS:05d}", "default")
         await kube.patch(ref, {"status": {"reconciledAt": f"{number}"}})
 
     async with asyncio.TaskGroup() as tasks:

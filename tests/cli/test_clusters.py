@@ -109,6 +109,21 @@ async def test_a_server_without_argo_cd_and_with_a_broken_extension() -> None:
     assert "no answer     metrics.k8s.io/v1beta1" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ({}, "unknown: this server does not tell"),
+        ({"status": {"userInfo": {"username": "jane", "groups": None}}}, "jane"),
+    ],
+    ids=["nothing", "no groups"],
+)
+async def test_a_server_that_says_little_about_who_we_are(said: dict[str, Any], shown: str) -> None:
+    async with serving(api({REVIEWS: said})) as server:
+        ended = await cluster(kubeconfig(server.url))
+    assert ended.code == 0, ended.stderr
+    assert f"identity      {shown}\n" in ended.stdout
+
+
 async def test_few_rights_are_no_error() -> None:
     async with serving(api({APPLICATIONS: refused(403, "Forbidden")})) as server:
         ended = await cluster(kubeconfig(server.url))

@@ -51,6 +51,18 @@ def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> N
     assert len(text) < 400
 
 
+def test_a_page_that_shows_our_request_to_us_shows_no_secret() -> None:
+    page = b"<pre>GET /version\nAuthorization: Bearer s3cret\nCookie: x</pre>"
+    text = str(error_for(status_from(502, page), "here"))
+    assert "Authorization: Bearer [redacted] Cookie: x" in text
+    assert "s3cret" not in text
+
+
+def test_nulls_do_not_hide_the_servers_word() -> None:
+    body = b'{"kind": "Status", "reason": "NotFound", "message": "no", "details": {"causes": null}}'
+    assert str(error_for(status_from(404, body), "here")) == "here: no (404 NotFound)"
+
+
 def test_no_hint_no_parentheses() -> None:
     error = api_errors.KubeError("what", where="where", hint="hint")
     assert str(error) == "where: what (hint)"

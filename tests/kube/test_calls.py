@@ -20,7 +20,9 @@ from windlass.kube.api_errors import (
     Unreachable,
 )
 from windlass.kube.calls import Limits
+from windlass.kube.readers import Since
 from windlass.kube.resources import PODS, Resource
+from windlass.kube.transports import Response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +30,13 @@ if TYPE_CHECKING:
     from windlass.kube.clients import KubeClient
 
 POD = PODS.named("p", "n")
+
+
+async def watch(kube: KubeClient) -> None:
+    async for _ in kube.watch(PODS.everywhere, Since("1")):
+        pass
+
+
 REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
@@ -42,6 +51,7 @@ VERBS: dict[str, Callable[[KubeClient], Awaitable[Any]]] = {
     "create": lambda kube: kube.create(PODS.within("n"), {}),
     "replace": lambda kube: kube.replace(POD, {}),
     "merge patch": lambda kube: kube.patch(POD, {"spec": {}}),
+    "merge patch of nothing": lambda kube: kube.patch(POD, {"metadata": None}),
     "merge patch at a version": lambda kube: kube.patch(POD, {"metadata": {"resourceVersion": "1"}}),
     "JSON patch": lambda kube: kube.patch(POD, [{"op": "add", "path": "/a/-", "value": 1}]),
     "apply": lambda kube: kube.apply(POD, {}),
@@ -50,7 +60,7 @@ VERBS: dict[str, Callable[[KubeClient], Awaitable[Any]]] = {
     "evict": lambda kube: kube.evict(POD),
     "token": lambda kube: kube.request_token("a", "n"),
 }
-REPEATABLE = {"get", "review", "logs", "merge patch", "apply", "delete one life"}
+REPEATABLE = {"get", "review", "logs", "merge patch", "merge patch of nothing", "apply", "delete one life"}
 DONE = ok({"status": {"token": "t"}})
 
 
@@ -107,11 +117,17 @@ def test_the_wait_can_stand_in_the_status_and_has_a_default() -> None:
     assert server.times == [0, 3, 4]
 
 
+def test_a_busy_server_that_asks_for_no_wait_is_not_hammered() -> None:
+    _, server = ask([refusal(429, Retry_After="0"), refusal(429, Retry_After="-1"), DONE], VERBS["get"])
+    assert server.times == [0, 1, 2]
+
+
 def test_a_busy_server_is_asked_until_the_deadline_which_names_the_last_trouble() -> None:
     result, server = ask([refusal(429, "TooManyRequests", "slow down")] * 10, VERBS["get"], Limits(deadline=9.5))
     assert isinstance(result, DeadlineExceeded)
     assert "no answer within 9.5 s" in str(result)
     assert "slow down" in str(result)
+    assert isinstance(result.__cause__, TooManyRequests), "with the server's own Status"
     assert server.times == list(range(10))
 
 
@@ -123,16 +139,20 @@ def test_a_silent_server_meets_the_deadline() -> None:
 
 
 def test_opening_a_watch_has_the_deadline_too() -> None:
-    from windlass.kube.readers import Since
-
-    async def watch(kube: KubeClient) -> None:
-        async for _ in kube.watch(PODS.everywhere, Since("1")):
-            pass
-
     result, _ = ask([None], watch)
     assert isinstance(result, DeadlineExceeded)
-    result, _ = ask([refusal(429, "TooManyRequests")], watch)
-    assert isinstance(result, TooManyRequests)
+
+
+def test_a_watch_waits_as_long_as_a_busy_server_asks_until_the_deadline() -> None:
+    busy = refusal(429, "TooManyRequests", "slow down", Retry_After="7")
+    result, server = ask([busy, refusal(429), Response(200, {}, b"")], watch)
+    assert result is None
+    assert server.times == [0, 7, 8]
+    result, server = ask([busy, busy], watch, Limits(deadline=8))
+    assert isinstance(result, DeadlineExceeded)
+    assert "slow down" in str(result)
+    result, server = ask([refusal(503)], watch)
+    assert isinstance(result, ServerError), "when to come back after other trouble is for its reader to say"
 
 
 def test_the_bucket_lets_a_burst_through_and_then_keeps_the_rate() -> None:
@@ -143,6 +163,26 @@ def test_the_bucket_lets_a_burst_through_and_then_keeps_the_rate() -> None:
 
     _, server = ask([ok()] * 6, many, Limits(calls_per_second=2, burst=3))
     assert server.times == pytest.approx([0, 0, 0, 0.5, 1.0, 1.5])
+
+
+def test_who_gives_up_while_waiting_for_a_turn_takes_none() -> None:
+    async def one(kube: KubeClient, late: list[DeadlineExceeded]) -> None:
+        try:
+            await kube.get(POD)
+        except DeadlineExceeded as error:
+            late.append(error)
+
+    async def storm(kube: KubeClient) -> int:
+        late: list[DeadlineExceeded] = []
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(100):
+                tasks.create_task(one(kube, late))
+        await kube.get(POD)
+        return len(late)
+
+    late, server = ask([ok()] * 4, storm, Limits(calls_per_second=1, burst=1, deadline=2.5))
+    assert late == 97
+    assert server.times == pytest.approx([0, 1, 2, 3])
 
 
 def test_a_rested_bucket_is_full_again_but_no_fuller() -> None:
@@ -182,8 +222,6 @@ def test_every_request_is_counted_by_verb_and_kind_with_its_repetitions() -> Non
     "body", [b"", b"{", b"[]", b"\xff\xfe", b'{"password": "hunter2"'], ids=["empty", "cut", "list", "bytes", "secret"]
 )
 def test_an_answer_that_is_not_what_was_asked_for_is_named_but_not_shown(body: bytes) -> None:
-    from windlass.kube.transports import Response
-
     result, _ = ask([Response(200, {}, body)], VERBS["get"])
     assert isinstance(result, BadAnswer)
     assert "get pods at scripted:///api/v1/namespaces/n/pods/p" in str(result)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kube.scripted_server import answer, ask, ok, refusal
 from windlass.errors import InvalidInput
-from windlass.kube.api_errors import Conflict, Expired, FieldOwner
+from windlass.kube.api_errors import BadAnswer, Conflict, Expired, FieldOwner
 from windlass.kube.objects import Typed
 from windlass.kube.readers import Selection
 from windlass.kube.resources import PODS, Resource
@@ -99,6 +99,13 @@ def test_a_token_is_asked_for_with_its_life_and_audiences() -> None:
     assert result == "abc"
     assert server.requests[0].target == "/api/v1/namespaces/n/serviceaccounts/robot/token?fieldManager=windlass"
     assert server.bodies[0]["spec"] == {"expirationSeconds": 600, "audiences": ["vault"]}
+
+
+@pytest.mark.parametrize("granted", [{}, {"status": None}, {"status": {}}], ids=["nothing", "null", "no token"])
+def test_no_token_is_an_error(granted: Any) -> None:
+    result, _ = ask([ok(granted)], lambda kube: kube.request_token("robot", "n"))
+    assert isinstance(result, BadAnswer)
+    assert "serviceaccounts/token n/robot at scripted://" in str(result)
 
 
 def test_logs_are_text_whatever_bytes_a_container_writes() -> None:
@@ -197,3 +204,15 @@ def test_addresses_read_well() -> None:
     assert str(NODES.everywhere) == "nodes"
     assert str(NODES.named("n1")) == "nodes n1"
     assert str(PODS.within("n")) == "pods n"
+
+
+def test_a_list_without_an_end_is_an_error() -> None:
+    result, _ = ask([page("ab", "t1"), page("ab", "t1")], lambda kube: kube.list(PODS.everywhere))
+    assert isinstance(result, BadAnswer)
+    assert "list pods at scripted:///api/v1/pods" in str(result)
+
+
+def test_an_empty_list_of_go_is_empty() -> None:
+    nothing = ok({"metadata": {"resourceVersion": "3"}, "items": None})
+    result, _ = ask([nothing], lambda kube: kube.list(PODS.everywhere))
+    assert (result.items, result.resource_version) == ([], "3")

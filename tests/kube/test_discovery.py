@@ -94,3 +94,14 @@ def test_something_else_than_an_api_server_is_named() -> None:
 def test_trouble_with_the_root_is_raised() -> None:
     result, _ = ask([ConnectionLost("gone")] * 5, lambda kube: kube.discover())
     assert isinstance(result, ConnectionLost)
+
+
+def test_nulls_and_a_kind_left_out_hide_nothing_else() -> None:
+    subresources_only = {"resource": "proxies", "scope": "Namespaced", "verbs": None, "responseKind": None}
+    no_verbs = {"resource": "nodes", "scope": "Cluster", "verbs": None, "responseKind": {"kind": "Node"}}
+    core = {"items": [aggregated_group("", "v1", aggregated_resource(PODS), subresources_only, no_verbs)]}
+    answers = [ok(core, Content_Type=AGGREGATED), ok({"items": None}, Content_Type=AGGREGATED)]
+    result, _ = ask(answers, lambda kube: kube.discover())
+    assert result == Discovery((PODS, Resource("", "v1", "nodes", "Node", False)))
+    result, _ = ask([ok({"versions": ["v1"]}), ok({"resources": None}), ok({"groups": None})], lambda k: k.discover())
+    assert result == Discovery((), ())

@@ -13,10 +13,11 @@ import pytest
 from tests.kube.leaks import assert_hidden
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import Unreachable
+from windlass.kube.calls import Limits
 from windlass.kube.clocks import Clock
 from windlass.kube.connections import ClientCertificate, Connection, ExecPlugin, Pem, Proxy, Tls
 from windlass.kube.credentials import credentials_for
-from windlass.kube.exec_plugins import PluginCredentials
+from windlass.kube.exec_plugins import KILL_LIMIT, RUN_LIMIT, PluginCredentials
 from windlass.kube.identities import Identity
 from windlass.simulation.virtual_time import EPOCH
 
@@ -254,6 +255,10 @@ async def gone(pid: int) -> bool:
 
 
 HANGING = "sleep 60 &\necho $! > {0}/child.new\nmv {0}/child.new {0}/child\necho $$ > {0}/self\nwait"
+
+
+def test_a_plugin_that_hangs_is_told_before_the_call_is_late() -> None:
+    assert RUN_LIMIT.total_seconds() + KILL_LIMIT.total_seconds() < Limits().deadline
 
 
 async def test_a_plugin_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:

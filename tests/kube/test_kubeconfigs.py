@@ -83,6 +83,10 @@ def test_everything_about_the_cluster(tmp_path: Path) -> None:
     assert_hidden(connection, SECRET)
 
 
+def test_the_scheme_may_be_written_in_capitals() -> None:
+    assert load(config({"server": "HTTPS://Host/Prefix/"})).server == "https://Host/Prefix"
+
+
 def test_insecure() -> None:
     assert load(config({"insecure-skip-tls-verify": True})).tls == Tls(insecure=True)
 
@@ -201,6 +205,11 @@ CLUSTER_MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"server": "https://[k"}, "server", "not the URL of a server"),
     ({"server": "https://k k"}, "server", "not the URL of a server"),
     ({"server": "https://ü"}, "server", "not the URL of a server"),
+    ({"server": "https://k..k"}, "server", "not the URL of a server"),
+    ({"server": f"https://{'k' * 64}:6443"}, "server", "not the URL of a server"),
+    ({"server": "https://k/a b"}, "server", "not the URL of a server"),
+    ({"tls-server-name": ".k"}, "tls-server-name", "not the name of a host"),
+    ({"tls-server-name": "k\r\nx"}, "tls-server-name", "not the name of a host"),
     ({"server": "https://k?s3cret"}, "server", "not the URL of a server"),
     ({"server": "https://k#s3cret"}, "server", "not the URL of a server"),
     ({"server": "https://me:s3cret@k"}, "server", "a URL with user and password"),

@@ -114,6 +114,7 @@ def test_a_proxy_without_password() -> None:
         ("http://me:s3cret@pro xy:80", "not the URL of a proxy"),
         ("http://me:s3cret@[::1:80", "not the URL of a proxy"),
         ("http://me:s3cret@pröxy:80", "not the URL of a proxy"),
+        ("http://me:s3cret@pro..xy:80", "not the URL of a proxy"),
     ],
 )
 def test_a_proxy_that_cannot_be_used_is_refused(text: str, what: str) -> None:

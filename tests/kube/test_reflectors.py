@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kube.model_server import LOST, REFUSED, ModelServer
+from tests.kube.scripted_server import ok
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, Forbidden, ServerError, Unreachable
 from windlass.kube.calls import Calls
 from windlass.kube.objects import Plain, Typed
@@ -39,18 +40,25 @@ def reflector_on(server: ModelServer) -> Reflector[Plain]:
 class Story:
     """Follows the changes and keeps what they tell, apart from the view."""
 
-    def __init__(self, server: ModelServer) -> None:
+    def __init__(self, server: ModelServer, at_a_time: int = 1 << 30) -> None:
         self.reflector = reflector_on(server)
+        self.at_a_time = at_a_time
         self.told: dict[tuple[str, str], dict[str, Any]] = {}
         self.appeared: list[str] = []
         self.gone: list[str] = []
         self.completions = 0
 
     async def follow(self) -> None:
-        async with aclosing(self.reflector.changes()) as changes:
-            async for change in changes:
-                self.take(change)
-                assert self.told == dict(self.reflector.view)
+        """A taker that stops after so many changes, and comes back for more."""
+        while True:
+            left = self.at_a_time
+            async with aclosing(self.reflector.changes()) as changes:
+                async for change in changes:
+                    self.take(change)
+                    assert self.told == dict(self.reflector.view)
+                    left -= 1
+                    if not left:
+                        break
 
     def take(self, change: Change[Plain]) -> None:
         if change.is_complete:
@@ -79,9 +87,9 @@ def names(reflector: Reflector[Plain]) -> set[str]:
     return {name for _, name in reflector.view}
 
 
-async def following(server: ModelServer, steps: Coroutine[Any, Any, None]) -> Story:
+async def following(server: ModelServer, steps: Coroutine[Any, Any, None], at_a_time: int = 1 << 30) -> Story:
     """Runs the steps beside a reflector, then gives it an hour without disturbance."""
-    story = Story(server)
+    story = Story(server, at_a_time)
     async with asyncio.TaskGroup() as tasks:
         task = tasks.create_task(story.follow())
         await steps
@@ -107,11 +115,18 @@ STEP = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(steps=st.lists(STEP, max_size=40), streams=st.booleans(), chunk=st.sampled_from([7, 64, 1 << 16]))
+@given(
+    steps=st.lists(STEP, max_size=40),
+    streams=st.booleans(),
+    chunk=st.sampled_from([7, 64, 1 << 16]),
+    at_a_time=st.sampled_from([1, 3, 1 << 30]),
+)
 def test_the_view_ends_up_equal_to_the_servers_whatever_breaks(
-    steps: list[tuple[Any, ...]], streams: bool, chunk: int
+    steps: list[tuple[Any, ...]], streams: bool, chunk: int, at_a_time: int
 ) -> None:
     server = ModelServer(streams_state=streams, chunk_size=chunk)
+    for name in "abc":
+        server.put(name)
 
     async def disturb() -> None:
         await pause(1)  # the first view must come about: trouble before it is raised, not waited out
@@ -124,7 +139,7 @@ def test_the_view_ends_up_equal_to_the_servers_whatever_breaks(
                 value = {"value": arguments.pop()} if step == "put" else {}
                 getattr(server, step)(*arguments, **value)
 
-    story = run(following(server, disturb()))
+    story = run(following(server, disturb(), at_a_time))
     assert len(server.requests) < 100 + 20 * len(steps), "it hammered"
     assert {key[1]: item for key, item in story.told.items()} == server.items
     for item in story.told.values():
@@ -149,6 +164,28 @@ def test_what_vanished_while_the_server_forgot_is_told_as_gone() -> None:
     assert story.told.keys() == {("n", "stays")}
     assert len(story.gone) == 1
     assert story.completions == 2
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_who_stops_in_the_middle_of_a_list_and_comes_back_misses_nothing(streams: bool) -> None:
+    server = ModelServer(streams_state=streams)
+    for name in "abcde":
+        server.put(name)
+    story = run(following(server, pause(1), at_a_time=2))
+    assert names(story.reflector) == set("abcde")
+    assert len(story.appeared) == 5
+
+
+def test_a_list_that_says_not_where_to_go_on_is_an_error_and_not_repeated() -> None:
+    server = ModelServer(streams_state=False)
+    server.answer = lambda _: ok({"metadata": {}, "items": [{"metadata": {"name": "a"}}]})
+
+    async def main() -> None:
+        async for _ in reflector_on(server).changes():
+            pass
+
+    with pytest.raises(BadAnswer, match="without a resourceVersion"):
+        run(main())
 
 
 def test_a_name_used_again_while_the_server_forgot_is_two_lives() -> None:
@@ -303,6 +340,42 @@ def test_trouble_shows_while_it_lasts() -> None:
         assert trouble_of(story) is None
 
     run(main())
+
+
+def test_a_bookmark_ends_the_trouble_and_the_next_one_begins_anew() -> None:
+    server = ModelServer()
+
+    async def steps() -> None:
+        await pause(1)
+        for _ in range(20):
+            server.disturb("cut")
+            await pause(60)
+            server.bookmark()
+            await pause(1)
+        before = len(server.requests)
+        server.disturb("cut")
+        await pause(0.3)
+        assert len(server.requests) == before + 1, "the first wait is short again"
+
+    run(following(server, steps()))
+
+
+def test_objects_without_metadata_do_no_harm() -> None:
+    server = ModelServer()
+    server.put("a")
+
+    async def main() -> set[str]:
+        reflector = reflector_on(server)
+        async for change in reflector.changes():
+            if change.is_complete:
+                server.watchers[0].send({"type": "MODIFIED", "object": {"metadata": None}})
+                server.watchers[0].send({"type": "DELETED", "object": {}})
+                server.wake()
+            elif change.new is None:
+                break
+        return names(reflector)
+
+    assert run(main()) == {"a"}
 
 
 def test_typed_objects_carry_only_what_was_asked_for() -> None:

@@ -11,14 +11,12 @@ if TYPE_CHECKING:
 
 DIFFERENCES = {
     "test_an_event_is_seen_in_both_groups": "events are served in the core group only",
-    "test_a_deployment_takes_its_pods_with_it_before_it_goes": "needs the actor of Deployments",
-    "test_a_deployment_is_observed": "needs the actor of Deployments",
 }
-NO_NODE = "no actor runs pods yet"
+NO_PROCESSES = "its pods play a part; they run no commands"
 
 
 def skip_differences(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        reason = DIFFERENCES.get(item.name, NO_NODE if item.get_closest_marker("kubelet") else "")
+        reason = DIFFERENCES.get(item.name, NO_PROCESSES if item.get_closest_marker("kubelet") else "")
         if reason:
             item.add_marker(pytest.mark.skip(reason=f"the sandbox differs: {reason}"))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from windlass.sandbox import kubeconfigs
+from windlass.sandbox.actors.installing import install_workloads
 from windlass.sandbox.sandboxes import Sandbox
 from windlass.sandbox.serving import served
 
@@ -23,6 +24,7 @@ def running_sandbox(*, enforce_rbac: bool = False) -> Iterator[str]:
 
     async def serve() -> None:
         async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, served(sandbox) as address:
+            await install_workloads(sandbox)
             end = asyncio.Event()
             kubeconfig = kubeconfigs.rendered(address, sandbox.server.identities.admin_token)
             ready.set_result((asyncio.get_running_loop(), end, kubeconfig))

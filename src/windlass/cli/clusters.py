@@ -97,9 +97,10 @@ async def _identity(reader: KubeReader) -> str:
         review = await reader.review(SELF_REVIEWS, {})
     except (NotFound, Forbidden):
         return "unknown: this server does not tell"
-    user = review["status"]["userInfo"]
-    groups = ", ".join(user.get("groups", []))
-    return f"{user['username']}  ({groups})" if groups else str(user["username"])
+    user = (review.get("status") or {}).get("userInfo") or {}
+    groups = ", ".join(user.get("groups") or [])
+    name = user.get("username") or "unknown: this server does not tell"
+    return f"{name}  ({groups})" if groups else name
 
 
 async def _applications(reader: KubeReader) -> str:

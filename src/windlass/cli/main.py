@@ -57,7 +57,10 @@ def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
 @click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="How much faster time runs inside.")
 @click.option("--tls", is_flag=True, help="Serve HTTPS with a throw-away certificate.")
 def sandbox(**options: Any) -> None:
-    """Serve an embedded cluster on 127.0.0.1 until interrupted: a Kubernetes API that forgets everything at its end."""
+    """Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end.
+
+    It has actors that behave like the controllers of Kubernetes and like Argo CD.
+    """
     from windlass.cli import sandboxes  # noqa: PLC0415 - lazy, see above
 
     sandboxes.serve(sandboxes.Serving(**options), click.echo)

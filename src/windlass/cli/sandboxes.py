@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from windlass.errors import InvalidInput
 from windlass.sandbox import certificates, kubeconfigs, sources
+from windlass.sandbox.actors.argocd.installing import install_argocd
+from windlass.sandbox.actors.installing import install_workloads
 from windlass.sandbox.sandboxes import Sandbox
 from windlass.sandbox.serving import served
 
@@ -40,6 +42,8 @@ async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, end.set)
     async with Sandbox(sources.real(serving.speed)) as sandbox, served(sandbox, serving.port, context) as address:
         sandbox.server.journal.keep(JOURNAL)
+        await install_workloads(sandbox)
+        await install_argocd(sandbox)
         content = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
         with _written(Path(serving.kubeconfig), content) as place:
             tell(f"sandbox    {address}  (stop it with Ctrl-C; it forgets everything)")

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.errors import WindlassError
+from windlass.kube.answers import Unreadable, read
+from windlass.kube.redactions import one_line_without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,11 +180,14 @@ def error_for(status: Status, where: str) -> ApiError:
     return kind(status, where=where, hint=HINTS.get(kind, ""))
 
 
+STATUS = msgspec.json.Decoder(Status)
+
+
 def status_from(code: int, body: bytes) -> Status:
     """The Status in a refusal; for another body (a proxy's page, say), one made from the HTTP code and an excerpt."""
     try:
-        status = _STATUS.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+        status = read(body, STATUS)
+    except Unreadable:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
@@ -190,13 +195,11 @@ def status_from(code: int, body: bytes) -> Status:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of a strange body, on one line, fit for a log."""
-    text = body[: BODY_EXCERPT * 2].decode("utf-8", "replace")
-    text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+    """The beginning of a strange body, on one line, fit for a log: a proxy's page may show our request to us."""
+    text = one_line_without_secrets(body[: BODY_EXCERPT * 2].decode("utf-8", "replace"))
     return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
 
 
-_STATUS = msgspec.json.Decoder(Status)
 _CONFLICT_WITH = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 

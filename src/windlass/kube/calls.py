@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windlass.kube.api_errors import ApiError, DeadlineExceeded, KubeError, error_for, status_from
+from windlass.kube.api_errors import ApiError, DeadlineExceeded, KubeError, TooManyRequests, error_for, status_from
 from windlass.kube.clocks import Clock
 from windlass.kube.retries import backoff, is_retryable, retry_after
 
@@ -21,20 +21,25 @@ READING_VERBS = frozenset({"get", "list", "watch", "review"})
 
 
 class TokenBucket:
-    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came."""
+    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came.
+
+    A caller that gives up while it waits takes nothing: those behind it move up.
+    """
 
     def __init__(self, rate: float, burst: int, clock: Clock) -> None:
         self._interval = 1 / rate
         self._slack = self._interval * (burst - 1)
         self._clock = clock
         self._next = float("-inf")
+        self._queue = asyncio.Lock()
 
     async def take(self) -> None:
-        now = self._clock.monotonic()
-        turn = max(self._next, now - self._slack)
-        self._next = turn + self._interval
-        if turn > now:
-            await self._clock.sleep(turn - now)
+        async with self._queue:
+            now = self._clock.monotonic()
+            turn = max(self._next, now - self._slack)
+            if turn > now:
+                await self._clock.sleep(turn - now)
+            self._next = turn + self._interval
 
 
 @dataclass(slots=True)
@@ -90,8 +95,7 @@ class Calls:
             async with asyncio.timeout(seconds):
                 return await self._until_answered(call, trouble)
         except TimeoutError:
-            last = f"; last: {trouble[-1].what}" if trouble else ""
-            raise DeadlineExceeded(f"no answer within {seconds:g} s{last}", where=self.where(call)) from None
+            raise self._late(call, seconds, trouble) from (trouble[-1] if trouble else None)
 
     async def _until_answered(self, call: Call, trouble: list[KubeError]) -> Response:
         while True:
@@ -116,21 +120,39 @@ class Calls:
 
     @asynccontextmanager
     async def open(self, call: Call) -> AsyncIterator[ByteStream]:
-        """A streamed answer, never retried. The deadline is for its beginning; its reader watches for silence."""
+        """A streamed answer; a busy server is waited for, all else is the reader's to try again.
+
+        The deadline is for its beginning; its reader watches for silence.
+        """
+        trouble: list[KubeError] = []
         try:
-            async with asyncio.timeout(self.limits.deadline) as opening:
-                await self._bucket.take()
-                self.counts.by_verb_and_kind[call.verb, call.kind] += 1
-                async with self.transport.stream(call.request) as stream:
-                    if stream.status >= 300:
-                        status = status_from(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
-                        raise error_for(status, self.where(call))
-                    opening.reschedule(None)
-                    yield stream
+            async with asyncio.timeout(self.limits.deadline) as opening, AsyncExitStack() as held:
+                stream = await self._begun(call, held, trouble)
+                opening.reschedule(None)
+                yield stream
         except TimeoutError:
-            raise DeadlineExceeded(f"no answer within {self.limits.deadline:g} s", where=self.where(call)) from None
+            raise self._late(call, self.limits.deadline, trouble) from (trouble[-1] if trouble else None)
         except KubeError as error:
             raise self._located(error, call) from error.__cause__
+
+    async def _begun(self, call: Call, held: AsyncExitStack, trouble: list[KubeError]) -> ByteStream:
+        while True:
+            await self._bucket.take()
+            self.counts.by_verb_and_kind[call.verb, call.kind] += 1
+            stream = await held.enter_async_context(self.transport.stream(call.request))
+            if stream.status < 300:
+                return stream
+            status = status_from(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
+            error, wait = error_for(status, self.where(call)), retry_after(stream.headers, status)
+            await held.aclose()
+            if not isinstance(error, TooManyRequests) or wait is None:
+                raise error
+            trouble.append(error)
+            await self.clock.sleep(wait)
+
+    def _late(self, call: Call, seconds: float, trouble: list[KubeError]) -> DeadlineExceeded:
+        last = f"; last: {trouble[-1].what}" if trouble else ""
+        return DeadlineExceeded(f"no answer within {seconds:g} s{last}", where=self.where(call))
 
     def _located(self, error: KubeError, call: Call) -> KubeError:
         """Transports know the server, not what was asked of it."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from windlass.kube.api_errors import BadAnswer
 from windlass.kube.calls import Call
 from windlass.kube.readers import CONTENT_JSON, JSON, KubeReader
 from windlass.kube.resources import SERVICE_ACCOUNTS
@@ -44,7 +45,7 @@ class KubeClient(KubeReader):
         A merge patch without resourceVersion says how things shall be and may be repeated; a JSON patch may not.
         """
         if isinstance(changes, dict):
-            repeatable = "resourceVersion" not in changes.get("metadata", {})
+            repeatable = "resourceVersion" not in (changes.get("metadata") or {})
             return await self._write("patch", "PATCH", ref, (_MERGE, changes), self._query(dry_run), repeatable)
         return await self._write("patch", "PATCH", ref, (_JSON_PATCH, changes), self._query(dry_run))
 
@@ -93,8 +94,11 @@ class KubeClient(KubeReader):
         if audiences:
             spec["audiences"] = list(audiences)
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        answer = await self.create(SERVICE_ACCOUNTS.named(account, namespace).sub("token"), body)
-        return str(answer["status"]["token"])
+        ref = SERVICE_ACCOUNTS.named(account, namespace).sub("token")
+        status = (await self.create(ref, body)).get("status") or {}
+        if not status.get("token"):
+            raise BadAnswer("no token in the answer", where=f"create {ref} at {self.server}")
+        return str(status["token"])
 
     def _query(self, dry_run: bool) -> Query:
         return (("fieldManager", self._manager), ("dryRun", "All" if dry_run else ""))

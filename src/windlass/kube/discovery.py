@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from windlass.kube.answers import Unreadable, read
 from windlass.kube.api_errors import BadAnswer, KubeError
 from windlass.kube.calls import Call
 from windlass.kube.resources import Ref, Resource
@@ -26,14 +27,14 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryLi
 ACCEPT = ",".join([AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"])
 
 
-class _Kind(msgspec.Struct):
+class _Kind(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
 class _AggregatedResource(msgspec.Struct, rename="camel"):
     resource: str
-    response_kind: _Kind
     scope: str
+    response_kind: _Kind = _Kind()
     verbs: frozenset[str] = frozenset()
 
 
@@ -128,8 +129,8 @@ def _aggregated(groups: tuple[_AggregatedGroup, ...]) -> Iterator[Resource]:
         for version in group.versions:
             for found in version.resources:
                 namespaced = found.scope == "Namespaced"
-                kind = found.response_kind.kind
-                yield Resource(group.metadata.name, version.version, found.resource, kind, namespaced, found.verbs)
+                if kind := found.response_kind.kind:  # without one, nothing but its subresources is served
+                    yield Resource(group.metadata.name, version.version, found.resource, kind, namespaced, found.verbs)
 
 
 async def _one_by_one(calls: Calls, root: str, groups: _Groups) -> list[tuple[str, _PlainResources | None]]:
@@ -164,6 +165,6 @@ def _call(path: str, accept: str) -> Call:
 
 def _decode(response: Response, into: type[A], path: str) -> A:
     try:
-        return msgspec.json.decode(response.body, type=into)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return read(response.body, msgspec.json.Decoder(into))
+    except Unreadable as error:
         raise BadAnswer(f"this is no API discovery: {error}", where=path) from None

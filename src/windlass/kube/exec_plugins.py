@@ -16,6 +16,7 @@ import msgspec
 
 from windlass.errors import InvalidInput
 from windlass.kube import proxies
+from windlass.kube.answers import Unreadable, read
 from windlass.kube.api_errors import Unreachable
 from windlass.kube.connections import ClientCertificate, Pem
 from windlass.kube.identities import Identity, bearer
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from windlass.kube.clocks import Clock
     from windlass.kube.connections import Connection, ExecPlugin
 
-RUN_LIMIT = timedelta(seconds=30)
+RUN_LIMIT = timedelta(seconds=20)  # less than the deadline of a call, or that would be told instead of the plugin
 KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
 REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
 ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
@@ -48,6 +49,9 @@ class _Answer(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
     status: _Status | None = None
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class PluginCredentials:
@@ -141,8 +145,8 @@ class PluginCredentials:
 
     def _read(self, output: bytes) -> _Status:
         try:
-            answer = msgspec.json.decode(output, type=_Answer)
-        except (msgspec.DecodeError, UnicodeError):  # ValidationError is one; none of the output may show
+            answer = read(output, _ANSWER)
+        except Unreadable:  # none of the output may show
             raise self._failure("its answer is not an ExecCredential in JSON") from None
         if answer.kind != "ExecCredential":
             raise self._failure("its answer is not of the kind ExecCredential")

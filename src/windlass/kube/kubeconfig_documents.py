@@ -7,12 +7,13 @@ import binascii
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from windlass.errors import InvalidInput
 from windlass.kube import yaml_documents
+from windlass.kube.answers import without_nulls
 from windlass.kube.connections import Pem
 
 
@@ -98,7 +99,7 @@ def parse(content: bytes, where: str) -> Kubeconfig:
         raise InvalidInput("the kubeconfig is empty", where=where)
     if not isinstance(document, dict):
         raise InvalidInput("not a kubeconfig: the top must be a mapping", where=where)
-    document = _without_nulls(document)
+    document = without_nulls(document)  # as for kubectl
     try:
         config = msgspec.convert(document, Kubeconfig)
     except msgspec.ValidationError as error:
@@ -147,18 +148,6 @@ class Place:
             return Pem(path.read_bytes(), self.where(field))
         except OSError as error:
             raise self.mistake(field, f"cannot read {path}: {error.strerror}") from None
-
-
-_Tree = TypeVar("_Tree")
-
-
-def _without_nulls(tree: _Tree) -> _Tree:
-    """A null is a field left out, as for kubectl."""
-    if isinstance(tree, dict):
-        return {key: _without_nulls(value) for key, value in tree.items() if value is not None}  # type: ignore[return-value]
-    if isinstance(tree, list):
-        return [_without_nulls(item) for item in tree]  # type: ignore[return-value]
-    return tree
 
 
 def _named(path: str, document: dict[str, Any]) -> str:

@@ -65,7 +65,7 @@ def load(content: bytes, *, where: str, directory: Path | None = None, context: 
         tls=Tls(
             authorities=_authorities(cluster, at_cluster),
             client=_client_certificate(user, at_user),
-            server_name=cluster.tls_server_name,
+            server_name=_server_name(cluster.tls_server_name, at_cluster),
             insecure=cluster.insecure_skip_tls_verify,
         ),
         login=_login(user, cluster, at_user),
@@ -162,14 +162,20 @@ def _server(text: str, place: Place) -> str:
         raise place.mistake("server", "the cluster has no server")
     try:
         url = urlsplit(text)
-        usable = bool(url.hostname) and url.port != 0 and text.isascii() and text.isprintable() and " " not in text
+        usable = proxies.is_host(url.hostname) and url.port != 0 and text.isascii() and text.isprintable()
     except ValueError:
         usable = False
-    if not usable or url.scheme not in proxies.PORTS or url.query or url.fragment:
+    if not usable or " " in text or url.scheme not in proxies.PORTS or url.query or url.fragment:
         raise place.mistake("server", "not the URL of a server", "write https://host:port")
     if "@" in url.netloc:
         raise place.mistake("server", "a URL with user and password", "put them into the user entry")
-    return text.rstrip("/")
+    return url.scheme + text[len(url.scheme) :].rstrip("/")  # in lower case, whatever was written
+
+
+def _server_name(name: str, place: Place) -> str:
+    if name and not proxies.is_host(name):
+        raise place.mistake("tls-server-name", "not the name of a host")
+    return name
 
 
 def _authorities(cluster: Cluster, place: Place) -> Pem | None:

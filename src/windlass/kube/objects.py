@@ -63,5 +63,6 @@ def identity_of(item: Plain | Typed) -> Identity:
     if isinstance(item, Typed):
         meta = item.metadata
         return Identity(meta.namespace, meta.name, meta.uid, meta.resource_version)
-    found = item["metadata"]
-    return Identity(found.get("namespace", ""), found["name"], found.get("uid", ""), found.get("resourceVersion", ""))
+    found = item.get("metadata") or {}
+    namespace, name = found.get("namespace") or "", found.get("name") or ""
+    return Identity(namespace, name, found.get("uid") or "", found.get("resourceVersion") or "")

@@ -49,7 +49,7 @@ def parse(text: str, where: str) -> Proxy:
     try:
         url = urlsplit(text)
         named = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
-        usable = bool(url.hostname) and url.port != 0 and named.isascii() and named.isprintable() and " " not in named
+        usable = is_host(url.hostname) and url.port != 0 and named.isascii() and named.isprintable()
     except ValueError:
         usable = False
     if not usable:
@@ -61,6 +61,17 @@ def parse(text: str, where: str) -> Proxy:
             hint="use an http:// or https:// proxy",
         )
     return Proxy(named, userinfo=url.netloc.rpartition("@")[0])
+
+
+def is_host(name: str | None) -> bool:
+    """A name or an address that can be asked for: Python's resolver and TLS break on labels of no or great length."""
+    if not name or not name.isprintable() or " " in name:
+        return False
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _is_proxied(host: str, port: int, bypass: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 import msgspec
 
 from windlass.kube import discovery, watches
+from windlass.kube.answers import Unreadable, read
 from windlass.kube.api_errors import BadAnswer, Expired
 from windlass.kube.calls import Call
 from windlass.kube.objects import Plain, T, TypedT
@@ -75,7 +76,8 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 class _Page(msgspec.Struct, Generic[T]):
     metadata: _ListMeta
-    items: list[T]
+    items: list[T] | None
+    """Null is an empty list of Go; some aggregated APIs send it."""
 
 
 @cache
@@ -137,10 +139,12 @@ class KubeReader:
             response = await self._calls.send(call)
             with _undisturbed():
                 page = self._decoded(call, response, decoder)
-            items += page.items
-            token = page.metadata.continue_
-            if not token:
+            items += page.items or []
+            if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version)
+            if page.metadata.continue_ == token:
+                raise BadAnswer("each page says to continue with itself", where=self._calls.where(call))
+            token = page.metadata.continue_
 
     @overload
     def watch(
@@ -187,9 +191,8 @@ class KubeReader:
 
     def _decoded(self, call: Call, response: Response, decoder: msgspec.json.Decoder[Any]) -> Any:
         try:
-            return decoder.decode(response.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            # The error names a position or a field, never the content: that may be a Secret.
+            return read(response.body, decoder)
+        except Unreadable as error:
             raise BadAnswer(f"the answer is not what was asked for: {error}", where=self._calls.where(call)) from None
 
 

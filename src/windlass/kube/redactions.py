@@ -34,9 +34,13 @@ def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
     text = output.decode("utf-8", "replace")
     for secret in sorted((secret for secret in secrets if len(secret) >= SHORTEST_SECRET), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
+    text = one_line_without_secrets(text)
+    return text if len(text) <= EXCERPT else "…" + text[1 - EXCERPT :]
+
+
+def one_line_without_secrets(text: str) -> str:
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     text = _LONG_RUN.sub(lambda run: HIDDEN if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0], text)
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
-    text = re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
-    return text if len(text) <= EXCERPT else "…" + text[1 - EXCERPT :]
+    return re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic
 
 from windlass.kube.api_errors import (
+    BadAnswer,
     BadRequest,
     ConnectionLost,
     DeadlineExceeded,
@@ -71,18 +72,21 @@ class Reflector(Generic[T]):
         return self._view
 
     async def changes(self) -> AsyncGenerator[Change[T], None]:
-        """Runs it. The view moves only as changes are taken; there is one taker."""
+        """Runs it. The view moves only as changes are taken; there is one taker.
+
+        Who stops in the middle can call this again: it goes on from the last change taken.
+        """
         failures = 0
         while True:
             source = self._follow() if self._since else self._stream() if self._streams else self._list()
             try:
                 async with aclosing(source):
                     async for change in source:
-                        failures = 0
                         self.trouble = None
                         yield change
+                self.trouble = None
             except KubeError as error:
-                failures += 1
+                failures = failures + 1 if self.trouble else 1
                 self.trouble = error
                 if not self._may_pass(error, failures):
                     raise
@@ -134,18 +138,20 @@ class Reflector(Generic[T]):
                 self.trouble = None
                 continue
             identity = identity_of(event.item)
-            self._since = identity.resource_version
             for change in self._remove(identity) if event.type == "DELETED" else self._put(identity, event.item):
                 yield change
+            self._since = identity.resource_version
 
     def _replace(self, items: Iterable[T], version: str) -> Iterator[Change[T]]:
         """The whole state anew: what is not in it was deleted while nobody told us."""
+        if not version:
+            raise BadAnswer("a list without a resourceVersion cannot be followed", where=str(self._ref))
         fresh = {(identity := identity_of(item)).key: (identity, item) for item in items}
-        self._since = version
         for key in [key for key in self._view if key not in fresh]:
             yield Change(self._view.pop(key), None)
         for identity, item in fresh.values():
             yield from self._put(identity, item)
+        self._since = version
         self._was_complete = True
         yield Change(None, None)
 

@@ -38,10 +38,13 @@ def backoff(attempt: int, random: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], status: Status) -> float | None:
-    """The wait that the server asks for, in seconds. HTTP dates are not used by API servers and are ignored."""
+    """The wait that the server asks for, in seconds. HTTP dates are not used by API servers and are ignored.
+
+    A wait of zero is none: taken at its word, a busy server would be asked without a pause until the deadline.
+    """
     value = headers.get("Retry-After", "")
-    if value.isdecimal():
-        return float(value)
+    if value.isdecimal() and (seconds := float(value)) > 0:
+        return seconds
     if status.details and status.details.retry_after_seconds > 0:
         return float(status.details.retry_after_seconds)
     return NO_HINT_429 if status.code == 429 else None

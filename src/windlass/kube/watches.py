@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import msgspec
 
-from windlass.kube.api_errors import BadAnswer, ConnectionLost, Status, error_for
+from windlass.kube.answers import UNREADABLE, Unreadable, read
+from windlass.kube.api_errors import STATUS, BadAnswer, ConnectionLost, error_for
 from windlass.kube.lines import LineSplitter
 from windlass.kube.objects import T
 
@@ -50,6 +51,7 @@ class _Marked(msgspec.Struct):
     metadata: _Mark
 
 
+_MARKED = msgspec.json.Decoder(_Marked)
 _RAW_LINES = msgspec.json.Decoder(_Line[msgspec.Raw])  # type: ignore[type-var]  # any JSON, kept as bytes
 
 
@@ -60,7 +62,7 @@ def _decoder(into: Any) -> msgspec.json.Decoder[Any]:
 
 async def events(calls: Calls, call: Call, into: type[T], silence: float) -> AsyncGenerator[Event[T] | Bookmark, None]:
     """Events until the server ends the watch in good order. Raises Expired when it has forgotten our version."""
-    decode = _decoder(cast("Any", into)).decode
+    decoder = _decoder(cast("Any", into))
     splitter = LineSplitter()
     async with calls.open(call) as stream:
         chunks = stream.chunks()
@@ -74,27 +76,27 @@ async def events(calls: Calls, call: Call, into: type[T], silence: float) -> Asy
                 break
             for line in splitter.feed(chunk):
                 try:
-                    event = decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError):
-                    event = None
+                    event, problem = read(line, decoder), ""
+                except Unreadable as error:
+                    event, problem = None, str(error)
                 if event is not None and event.type in {"ADDED", "MODIFIED", "DELETED"}:
                     yield Event(event.type, event.object)
                 elif line.strip():
-                    yield _bookmark(line, calls.where(call))
+                    yield _bookmark(line, problem, calls.where(call))
     if splitter.rest.strip():
         raise ConnectionLost("the watch ended in the middle of an event", where=calls.where(call))
 
 
-def _bookmark(line: bytes, where: str) -> Bookmark:
+def _bookmark(line: bytes, problem: str, where: str) -> Bookmark:
     """What is no change is a bookmark or the server's error; anything else did not come from an API server."""
     try:
         raw = _RAW_LINES.decode(line)
         if raw.type == "ERROR":
-            raise error_for(msgspec.json.decode(raw.object, type=Status), where)
+            raise error_for(read(raw.object, STATUS), where)
         if raw.type == "BOOKMARK":
-            mark = msgspec.json.decode(raw.object, type=_Marked).metadata
+            mark = read(raw.object, _MARKED).metadata
             return Bookmark(mark.resource_version, mark.annotations.get(INITIAL_EVENTS_END) == "true")
-        problem = f"unknown or incomplete event of type {raw.type[:20]!r}"
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = f"unknown or incomplete event of type {raw.type[:20]!r}{problem and ': '}{problem}"
+    except (Unreadable, *UNREADABLE) as error:
         problem = str(error)
-    raise BadAnswer(f"the watch sent a line of {len(line)} bytes that is no event: {problem}", where=where)
+    raise BadAnswer(f"the watch sent a line of {len(line)} bytes that is no event: {problem}")

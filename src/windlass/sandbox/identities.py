@@ -110,9 +110,9 @@ def account_user(namespace: str, name: str, uid: str = "") -> User:
     return User(f"system:serviceaccount:{namespace}:{name}", groups, uid)
 
 
-def controller(name: str) -> User:
+def controller(name: str, namespace: str = "kube-system") -> User:
     """A part of the cluster itself: it may do everything."""
-    account = account_user("kube-system", name)
+    account = account_user(namespace, name)
     return User(account.name, (*account.groups, MASTERS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
     from windlass.sandbox.asks import Ask
     from windlass.sandbox.sources import Sources
-    from windlass.sandbox.stores import Change, Store
+    from windlass.sandbox.stores import Change, Store, Stored
 
 BOOKMARK_EVERY = 60.0  # seconds
 LAST_BOOKMARK = 2.0  # seconds before the end
+PIECE = 64  # initial events sent at once
 DEFAULT_SECONDS = 1800.0  # a server ends watches by itself after half an hour to an hour
 
 
@@ -49,8 +51,8 @@ class Watch:
         first = self._beginning()
         stop = self._store.listen(kind_id, namespace, self._take)
         try:
-            if first:
-                yield first
+            for piece in first:
+                yield piece
             if not self._trouble:
                 async for chunk in self._changes():
                     yield chunk
@@ -67,23 +69,27 @@ class Watch:
         self._pending.append(change)
         self._wakened.set()
 
-    def _beginning(self) -> bytes:
+    def _beginning(self) -> Iterator[bytes]:
         """All there is, for those who ask without a version; else what came after it."""
         options, kind = self.ask.options, self.ask.kind
         version = options.resource_version
         if options.initial_events or version in {"", "0"}:
             items = self._store.list(kind.id, self.ask.namespace)
-            lines = [self._line("ADDED", item.tail) for item in items if self._wanted.admits(item)]
-            if options.initial_events and options.bookmarks:
-                lines.append(self._bookmark({"k8s.io/initial-events-end": "true"}))
-            return b"".join(lines)
+            is_marked = options.initial_events and options.bookmarks
+            mark = [self._bookmark({"k8s.io/initial-events-end": "true"})] if is_marked else []
+            return chain(self._pieces([item for item in items if self._wanted.admits(item)]), mark)
         floor = self._store.floor_of(kind.id)
         if int(version) < floor:
             self._trouble = "expired already"
-            return self._error(statuses.expired(f"too old resource version: {version} ({floor})"))
+            return iter([self._error(statuses.expired(f"too old resource version: {version} ({floor})"))])
         missed = self._store.since(kind.id, int(version))
         self._pending.extend(c for c in missed if self.ask.namespace in {"", c.new.namespace})
-        return b""
+        return iter(())
+
+    def _pieces(self, items: list[Stored]) -> Iterator[bytes]:
+        """A few at a time: many readers of a large collection would else hold it in memory many times over."""
+        for start in range(0, len(items), PIECE):
+            yield b"".join(self._line("ADDED", item.tail) for item in items[start : start + PIECE])
 
     async def _changes(self) -> AsyncGenerator[bytes, None]:
         options, now = self.ask.options, self._sources.now

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ HASH = "controller-revision-hash"
 
 
 class DaemonSets(Actor):
-    user = account_user("kube-system", "daemon-set-controller")
+    user = controller("daemon-set-controller")
     primary = "daemonsets.apps"
     watched: ClassVar[tuple[str, ...]] = ("pods", "nodes", pieces.REVISIONS)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from windlass.sandbox.actors.reconciling import Place
@@ -21,7 +21,7 @@ COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "
 
 
 class Deployments(Actor):
-    user = account_user("kube-system", "deployment-controller")
+    user = controller("deployment-controller")
     primary = "deployments.apps"
     watched: ClassVar[tuple[str, ...]] = (SETS,)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ REACHED = ("SuccessCriteriaMet", "CompletionsReached", "Reached expected number 
 
 
 class Jobs(Actor):
-    user = account_user("kube-system", "job-controller")
+    user = controller("job-controller")
     primary = "jobs.batch"
     watched: ClassVar[tuple[str, ...]] = ("pods",)
 

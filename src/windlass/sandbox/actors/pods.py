@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import behaviours, pieces
 from windlass.sandbox.actors.reconciling import LAG, Actor
-from windlass.sandbox.asks import User
+from windlass.sandbox.asks import MASTERS, User
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ CLAIMS = "persistentvolumeclaims"
 
 
 class Pods(Actor):
-    user = User(f"system:node:{NODE}", ("system:nodes", "system:authenticated"))
+    user = User(f"system:node:{NODE}", ("system:nodes", "system:authenticated", MASTERS))
     primary = "pods"
     watched: ClassVar[tuple[str, ...]] = (CLAIMS,)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from windlass.sandbox.actors.reconciling import Place
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ReplicaSets(Actor):
-    user = account_user("kube-system", "replicaset-controller")
+    user = controller("replicaset-controller")
     primary = "replicasets.apps"
     watched: ClassVar[tuple[str, ...]] = ("pods",)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from windlass.sandbox.actors.reconciling import Place
@@ -17,7 +17,7 @@ CLAIMS = "persistentvolumeclaims"
 
 
 class StatefulSets(Actor):
-    user = account_user("kube-system", "statefulset-controller")
+    user = controller("statefulset-controller")
     primary = "statefulsets.apps"
     watched: ClassVar[tuple[str, ...]] = ("pods", CLAIMS, pieces.REVISIONS)
 

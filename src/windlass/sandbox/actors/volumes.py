@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors.reconciling import Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ UNITS = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "k": 10**3,
 
 
 class Volumes(Actor):
-    user = account_user("kube-system", "persistent-volume-binder")
+    user = controller("persistent-volume-binder")
     primary = CLAIMS
     watched: ClassVar[tuple[str, ...]] = (VOLUMES, CLASSES, "pods")
 

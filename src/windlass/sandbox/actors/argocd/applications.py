@@ -14,7 +14,7 @@ from windlass.sandbox.actors.argocd.repositories import Broken, Repositories
 from windlass.sandbox.actors.argocd.specs import Pace, Stale
 from windlass.sandbox.actors.argocd.syncing import Operations
 from windlass.sandbox.actors.reconciling import LAG, Actor
-from windlass.sandbox.identities import account_user
+from windlass.sandbox.identities import controller
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ class Agenda:
 class ArgoCD(Actor):
     """Programmed by its fields: `repositories`, `pace`, `stale` and `claims` by Application, and the switches."""
 
-    user = account_user(NAMESPACE, "argocd-application-controller")
+    user = controller("argocd-application-controller", NAMESPACE)
     primary = APPLICATIONS
     watched: ClassVar[tuple[str, ...]] = ("",)
 
