@@ -24,6 +24,7 @@ from windlass.core.platform.snapshots import (
     Sync,
 )
 from windlass.core.platform.verdicts import Verdict
+from windlass.errors import WindlassError
 from windlass.operations.validate import Wish, proven, validate
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.simulation.transports import AGENT
@@ -191,5 +192,26 @@ def test_a_revision_is_reported() -> None:
             await after(60)
             report = await validated(w, platform=platform("web"))
             assert report.components[0].revisions == (repository.commit("main"),) != (NEW,)
+
+    run(main())
+
+
+def test_a_cluster_without_argo_cd() -> None:
+    async def main() -> None:
+        async with world() as w:
+            await w.sandbox.caller().delete("customresourcedefinitions.apiextensions.k8s.io", APPS)
+            await after(5)
+            for wish in ({}, {"platform": platform("web")}):
+                with pytest.raises(WindlassError, match="not served here"):
+                    await validated(w, **wish)
+
+    run(main())
+
+
+def test_a_cluster_with_nothing_in_it_is_healthy_and_nothing_is_healthy_where_all_is_missing() -> None:
+    async def main() -> None:
+        async with world() as w:
+            assert (await validated(w)).summary.verdict is Verdict.SUCCESS
+            assert (await validated(w, platform=platform("web"))).summary.verdict is Verdict.FAILURE
 
     run(main())

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builders import source, state
 from tests.operations.worlds import APPS, BROKEN, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.sandbox.actors.objects import application, config, workload
 from tests.sandbox.actors.stages import run, world
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.errors import WindlassError
+from windlass.operations import waiting
 from windlass.operations.waiting import OutOfTime, Wish, wait
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.actors.behaviours import PREFIX
@@ -238,3 +240,26 @@ def test_a_cluster_without_argo_cd() -> None:
                 await waited(w)
 
     run(main())
+
+
+ONE, TWO = "a" * 40, "b" * 40
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ((), (ONE, TWO)),
+        ((TWO,), (ONE, TWO)),
+        ((TWO[:7],), (ONE, TWO)),
+        ((TWO[:6],), (TWO[:6], TWO[:6])),
+        (("c" * 40,), ("c" * 40, "c" * 40)),
+        ((ONE[:8], TWO), (ONE, TWO)),
+        ((TWO, ONE), (TWO, ONE)),
+        ((ONE, TWO, ONE), (ONE, TWO, ONE)),
+    ],
+)
+def test_one_revision_is_of_some_source_and_several_are_one_for_each(
+    asked: tuple[str, ...], wanted: tuple[str, ...]
+) -> None:
+    shown = state(revisions=(ONE, TWO), sources=(source("main"), source("main")))
+    assert waiting._wanted(asked, shown) == wanted

@@ -62,6 +62,12 @@ class Running:
     def shown(self, name: str) -> Any:
         return self.do(self.sandbox.caller().get(APPS, name, "argocd"))
 
+    def rest(self, seconds: float) -> None:
+        self.do(self._rest(seconds))
+
+    async def _rest(self, seconds: float) -> None:
+        await self.sandbox.sources.sleep(seconds)
+
     def windlass(self, *arguments: str, environ: Mapping[str, str] | None = None) -> Ended:
         access = {"KUBECONFIG_PATH": str(self.kubeconfig)}
         return windlass(*arguments, environ={**access, **(environ or {})})

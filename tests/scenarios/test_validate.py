@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.processes import windlass
-from tests.sandbox.actors.objects import config, workload
 from tests.scenarios.clusters import SYNC
-from tests.scenarios.conftest import FILES
+from tests.scenarios.conftest import NEVER, moved
 from tests.settings.worlds import spec
+from windlass.cli.main import main
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.faults import Fault
 
@@ -127,18 +127,14 @@ def test_a_resource_that_is_a_gate_of_its_own(cluster: Running, tmp_path: Path) 
 
 
 def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running, tmp_path: Path) -> None:
-    cluster.argocd.stale["api"] = Lie(Stale.OLD_VERDICT, seconds=4)
-    slow = workload(name="api", image="api:2", annotations={"sandbox.windlass.dev/ready-after": "never"})
-    cluster.repository.push({**FILES, "api/all.yaml": [config("api"), slow]})
-    cluster.patch("api", SYNC)
-    while cluster.shown("api").get("operation"):
-        pass
-    assert cluster.shown("api")["status"]["health"]["status"] == "Healthy"
-    ended = validate(cluster, "--dag", dag(tmp_path, "web", "api"), "--format", "json")
-    assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "api": "Progressing"})
-    cluster.argocd.stale.clear()
-    cluster.repository.push(FILES)
-    cluster.patch("api", SYNC)
+    cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=4)
+    cluster.repository.push(moved(NEVER))
+    cluster.patch("late", SYNC)
+    while cluster.shown("late").get("operation"):
+        cluster.rest(0.05)
+    assert cluster.shown("late")["status"]["health"]["status"] == "Healthy"
+    ended = validate(cluster, "--dag", dag(tmp_path, "web", "late"), "--format", "json")
+    assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "late": "Progressing"})
 
 
 @pytest.mark.parametrize(
@@ -157,12 +153,21 @@ def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running,
         ([], {"KUBECONFIG_PATH": ""}, "KUBECONFIG_PATH"),
     ],
 )
-def test_what_is_asked_wrongly_is_3(arguments: list[str], environ: dict[str, str], message: str) -> None:
-    given: dict[str, Any] = {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ}
-    ended = windlass("validate", *arguments, environ=given)
+def test_what_is_asked_wrongly_is_3(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], environ: dict[str, str], message: str
+) -> None:
+    code = main(["validate", *arguments], {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ})
+    told = capsys.readouterr()
+    assert (code, told.out) == (3, "")
+    assert message in told.err
+    assert "Traceback" not in told.err
+
+
+def test_the_process_ends_with_3_too() -> None:
+    ended = windlass("validate", "--scope", "app:wbe", "--timeout", "soon")
     assert (ended.code, ended.stdout) == (3, "")
-    assert message in ended.stderr
-    assert "Traceback" not in ended.stderr
+    for message in ("wbe", "--timeout", "ENVIRONMENT", "KUBECONFIG_PATH"):
+        assert message in ended.stderr, "all mistakes at once"
 
 
 def test_a_server_that_does_not_answer_in_time_is_4(cluster: Running) -> None:

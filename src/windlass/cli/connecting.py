@@ -48,12 +48,12 @@ async def reading(
     calls = Calls(HttpTransport(connection(access, given), environ=environ))
     reader = KubeReader(calls)
     try:
-        yield Cluster(reader, await _server_clock(calls), argocd)
+        yield Cluster(reader, await server_clock(calls), argocd)
     finally:
         await reader.close()
 
 
-async def _server_clock(calls: Calls) -> Callable[[], datetime]:
+async def server_clock(calls: Calls) -> Callable[[], datetime]:
     """Ours, put right by the time the server shows. That is cut to seconds: the result is late, never early."""
     clock = calls.clock
     answer = await calls.send(Call("get", "version", Request("GET", "/version", JSON, repeatable=True)))
