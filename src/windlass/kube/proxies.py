@@ -64,7 +64,7 @@ def parse(text: str, where: str) -> Proxy:
 
 
 def is_host(name: str | None) -> bool:
-    """A name or an address that can be asked for: Python's resolver and TLS break on labels of no or great length."""
+    """A name or an address that can be asked for: the resolver and TLS of Python break on empty and on long labels."""
     if not name or not name.isprintable() or " " in name:
         return False
     try:
