@@ -171,6 +171,16 @@ async def test_the_scale_of_a_deployment(raw: Raw, namespace: str, name: str) ->
     assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (2, 2)
 
 
+async def test_the_status_door_of_a_deployment_lets_annotations_through(raw: Raw, namespace: str, name: str) -> None:
+    path = DEPLOYMENTS.within(namespace).path
+    await raw.ok("POST", path, deployment(name, 1))
+    wish = {"metadata": {"annotations": {"example.org/a": "b"}, "labels": {"c": "d"}}, "spec": {"replicas": 5}}
+    changed = await raw.ok("PATCH", f"{path}/{name}/status", wish, MERGE)
+    assert changed["metadata"]["annotations"]["example.org/a"] == "b"
+    assert "c" not in changed["metadata"].get("labels", {})
+    assert (changed["spec"]["replicas"], changed["metadata"]["generation"]) == (1, 1)
+
+
 async def test_a_scale_of_zero_has_an_empty_spec(raw: Raw, namespace: str, name: str) -> None:
     path = DEPLOYMENTS.within(namespace).path
     await raw.ok("POST", path, deployment(name, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
@@ -10,9 +10,9 @@ from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid
 
 if TYPE_CHECKING:
     from windlass.sandbox.asks import Ask
-    from windlass.sandbox.kinds import Kind
     from windlass.sandbox.statuses import Body
 
+DEPLOYMENTS = "deployments.apps"
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
 
@@ -94,6 +94,8 @@ def carried_over(ask: Ask, before: Body, after: Body) -> Body:
     old = before["metadata"]
     if ask.subresource == "status":
         meta = {**old, "managedFields": after["metadata"].get("managedFields", old.get("managedFields"))}
+        if ask.kind.id == DEPLOYMENTS:
+            meta["annotations"] = _annotations(after)  # its controller writes the revision that way
         result = {**before, "metadata": statuses.present(meta)}
         result.pop("status", None)
         return {**result, **({"status": after["status"]} if after.get("status") is not None else {})}
@@ -106,18 +108,18 @@ def carried_over(ask: Ask, before: Body, after: Body) -> Body:
     return result
 
 
-def next_generation(kind: Kind, before: Body, after: Body) -> int | None:
+def next_generation(ask: Ask, before: Body, after: Body) -> int | None:
     """It grows with what is wanted: everything but metadata, and status where that has its own door."""
-    generation: int | None = before["metadata"].get("generation")
-    if not kind.has_generation:
-        return generation
-    if kind.id == "deployments.apps" and _annotations(before) != _annotations(after):
+    kind, generation = ask.kind, before["metadata"].get("generation")
+    if not kind.has_generation or ask.subresource == "status":
+        return cast("int | None", generation)
+    if kind.id == DEPLOYMENTS and _annotations(before) != _annotations(after):
         return (generation or 0) + 1  # they go on to its ReplicaSets
     outside = {"metadata", "kind", "apiVersion"} | ({"status"} if "status" in kind.subresources else set())
     for name in before.keys() | after.keys():
         if name not in outside and before.get(name) != after.get(name):
             return (generation or 0) + 1
-    return generation
+    return cast("int | None", generation)
 
 
 def _annotations(body: Body) -> Any:

@@ -114,7 +114,7 @@ class Writing:
         after = rules.carried_over(ask, before, after)
         if not kind.custom:
             admitting.fill_in(kind.id, after, before)
-        generation = rules.next_generation(kind, before, after)
+        generation = rules.next_generation(ask, before, after)
         if generation is not None:
             after["metadata"]["generation"] = generation
         if ask.patch != patches.APPLY:

@@ -73,7 +73,7 @@ class Deployments(Actor):
             new = await self.patch(SETS, new, patch)
         if _revision(found) != _revision(new):
             patch = {"metadata": {"annotations": {REVISION: str(_revision(new))}}}
-            found = await self.patch(self.primary, found, patch)
+            found = await self.patch(self.primary, found, patch, subresource="status")
         return found
 
     async def _roll(self, found: Body, new: Body, olds: list[Body]) -> None:
