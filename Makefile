@@ -39,10 +39,12 @@ types: $(VENV)/ready ## mypy --strict
 imports: $(VENV)/ready ## the import contracts: rows, pure core, two HTTP doors, readers that cannot write
 	$(BIN)/lint-imports
 
-coverage: $(VENV)/ready ## the tests with branch coverage: 100 % where code is pure, 95 % over all
+# The contracts run the sandbox on a thread of its own, which is not traced: what is measured of it is less than what runs.
+coverage: $(VENV)/ready ## the tests with branch coverage: 100 % where code is pure, 97 % elsewhere, 80 % of the sandbox
 	$(BIN)/coverage erase
 	$(BIN)/pytest -n 2 -q --cov --cov-report=
-	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --fail-under=97 --omit='src/windlass/sandbox/*'
+	$(BIN)/coverage report --fail-under=80 --include='src/windlass/sandbox/*'
 	$(BIN)/coverage report --fail-under=100 --include='$(PURE)'
 
 bench: $(BENCH)/ready ## the client beside others, in one run; writes docs/benchmarks.md and docs/benchmarks.json
