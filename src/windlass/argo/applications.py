@@ -12,10 +12,12 @@ import msgspec
 
 from windlass.core.platform.health import parse_health
 from windlass.core.platform.snapshots import (
+    RUNNING,
     ApplicationState,
     Condition,
     Hook,
     Operation,
+    Parent,
     Phase,
     ResourceKind,
     Source,
@@ -25,7 +27,7 @@ from windlass.kube.objects import Plain, Typed
 from windlass.kube.resources import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 REFRESH = "argocd.argoproj.io/refresh"
@@ -34,6 +36,8 @@ RUN_ID = "windlass.dev/run-id"
 HOOK, INTERNAL = "windlass.dev/hook", "internal"
 HERE = frozenset({"", "in-cluster", "https://kubernetes.default.svc"})
 """Names and addresses of the cluster that Argo CD itself is in."""
+Place = tuple[str, str]
+"""Namespace and name."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _FREE_FORM = "valuesObject"  # of Helm: what is empty there has a meaning
 
@@ -49,10 +53,13 @@ class _Destination(_Part, frozen=True, gc=False):
 
 class _Automated(_Part, frozen=True, gc=False):
     enabled: bool | None = None
+    prune: bool | None = None
 
 
 class _SyncPolicy(_Part, frozen=True, gc=False):
     automated: _Automated | None = None
+    sync_options: list[str] | None = None
+    retry: Plain | None = None
 
 
 class _Sourced(_Part, frozen=True, gc=False):
@@ -109,6 +116,8 @@ class ResultRow(_Part, frozen=True, gc=False):
     kind: str | None = None
     namespace: str | None = None
     name: str | None = None
+    status: str | None = None
+    message: str | None = None
     hook_type: str | None = None
 
 
@@ -137,6 +146,10 @@ class _History(_Revised, frozen=True, gc=False):
 class _ResourceRow(_Part, frozen=True, gc=False):
     group: str | None = None
     kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+    status: str | None = None
+    requires_pruning: bool | None = None
     health: _Health | None = None
 
 
@@ -192,11 +205,67 @@ def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
     return frozenset(_kind(row) for row in status.resources or () if is_hidden or row.health)
 
 
+def children(application: Application) -> Iterator[tuple[Place, bool]]:
+    """The Applications it defines, and whether each is there as it says."""
+    for row in (application.status or _NO_STATUS).resources or ():
+        if _is_application(row) and not row.requires_pruning:
+            namespace = row.namespace or application.metadata.namespace
+            yield (namespace, row.name or ""), row.status == Sync.SYNCED
+
+
+def parent_of(application: Application, *, is_followed: bool) -> Parent:
+    status, spec = application.status or _NO_STATUS, application.spec or _Spec()
+    return Parent(
+        application.metadata.namespace,
+        application.metadata.name,
+        _revisions(status.sync or _Sync()),
+        is_automated=_is_automated(spec.sync_policy),
+        is_followed=is_followed,
+    )
+
+
+def rows_out_of_sync(application: Application, *, without: Container[Place]) -> list[Plain]:
+    """As an operation names resources; without the Applications at these places."""
+    rows = (row for row in (application.status or _NO_STATUS).resources or () if row.status == Sync.OUT_OF_SYNC)
+    here = application.metadata.namespace
+    return [
+        _named(row) for row in rows if not (_is_application(row) and (row.namespace or here, row.name or "") in without)
+    ]
+
+
+def _named(row: _ResourceRow) -> Plain:
+    found = {"group": row.group, "kind": row.kind, "namespace": row.namespace, "name": row.name}
+    return {key: value for key, value in found.items() if value}
+
+
+def _is_application(row: _ResourceRow) -> bool:
+    return (row.group, row.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
+
+
 def hook_rows(application: Application) -> Iterator[ResultRow]:
     """The objects that ran as hooks in the last operation."""
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     return (row for row in (result.resources if result else None) or () if row.hook_type)
+
+
+def result_of(application: Application, child: Place) -> tuple[str, str]:
+    """What the last operation says of an Application it synced: status and message; empty if it says nothing."""
+    state = (application.status or _NO_STATUS).operation_state
+    result = state.sync_result if state else None
+    for row in (result.resources if result else None) or ():
+        if row.kind == APPLICATIONS.kind and (row.namespace, row.name) == child:
+            return row.status or "", row.message or ""
+    return "", ""
+
+
+def requested_run(application: Application) -> str | None:
+    """The run whose operation waits or runs; None if there is none, or it is somebody else's."""
+    return _run_id(application.operation) if application.operation else None
+
+
+def _run_id(asked: _Requested) -> str | None:
+    return next((row.value for row in asked.info or () if row.name == RUN_ID and row.value), None)
 
 
 def project_of(application: Application) -> str:
@@ -210,7 +279,7 @@ def _operation(state: _OperationState | None, *, hooks_are_internal: bool) -> Op
     phase = Phase(state.phase) if state.phase in set(Phase) else Phase.RUNNING
     asked = state.operation or _Requested()
     by = asked.initiated_by or _InitiatedBy()
-    is_over = phase not in {Phase.RUNNING, Phase.TERMINATING}
+    is_over = phase not in RUNNING
     # Until an operation ends, message and result are those of the one before.
     result = (state.sync_result if is_over else None) or _SyncResult()
     rows = (row for row in result.resources or () if row.hook_type)
@@ -219,7 +288,7 @@ def _operation(state: _OperationState | None, *, hooks_are_internal: bool) -> Op
         started_at=_time(state.started_at) or LONG_AGO,
         finished_at=_time(state.finished_at) if is_over else None,
         revisions=_revisions(result),
-        run_id=next((row.value for row in asked.info or () if row.name == RUN_ID and row.value), None),
+        run_id=_run_id(asked),
         started_by=by.username or ("automated sync" if by.automated else ""),
         is_partial=bool(asked.sync and asked.sync.resources),
         message=(state.message or "") if is_over else "",

@@ -42,15 +42,19 @@ async def _stoppable(work: Coroutine[Any, Any, R]) -> R:
 async def reading(
     options: Mapping[str, Any], environ: Mapping[str, str], argocd: str = ARGOCD
 ) -> AsyncIterator[Cluster]:
-    """`options`: kubeconfig, context, in_cluster. An option wins over the variables."""
-    access = Access(options["kubeconfig"], options["context"], options["in_cluster"])
-    given = {name: value for name, value in environ.items() if not (access.in_cluster and name in VARIABLES)}
-    calls = Calls(HttpTransport(connection(access, given), environ=environ))
+    calls = calls_to(options, environ)
     reader = KubeReader(calls)
     try:
         yield Cluster(reader, await server_clock(calls), argocd)
     finally:
         await reader.close()
+
+
+def calls_to(options: Mapping[str, Any], environ: Mapping[str, str]) -> Calls:
+    """`options`: kubeconfig, context, in_cluster. An option wins over the variables."""
+    access = Access(options["kubeconfig"], options["context"], options["in_cluster"])
+    given = {name: value for name, value in environ.items() if not (access.in_cluster and name in VARIABLES)}
+    return Calls(HttpTransport(connection(access, given), environ=environ))
 
 
 async def server_clock(calls: Calls) -> Callable[[], datetime]:

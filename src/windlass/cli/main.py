@@ -88,6 +88,27 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 
 
 @windlass.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
+@setting_options("dag", "environment-file", "health-checks", "secrets", "log-level", "log-format")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
+)
+@click.pass_obj
+def deploy(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
+    """Raise the platform: every application in order, each behind its health gate. What is right is not touched.
+
+    Run it again after a failure: it goes on from where it was. The report goes to stdout, the log to stderr.
+
+    Exit codes: 0 all is healthy, 1 nothing is or the run could not begin, 2 something failed, 4 out of time.
+    """
+    from windlass.cli import deploying, validating  # noqa: PLC0415
+
+    report = deploying.deployed(options, environ)
+    click.echo(validating.rendered(report, form))
+    return report.summary.exit_code
+
+
+@windlass.command()
 @click.argument("application", metavar="[NAMESPACE/]APP")
 @setting_options("kubeconfig", "context", "in-cluster", "timeout")
 @click.option(

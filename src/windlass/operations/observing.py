@@ -12,16 +12,20 @@ from windlass.argo.applications import (
     HOOK,
     INTERNAL,
     Application,
+    Place,
+    children,
     hook_rows,
     kinds_with_health,
+    parent_of,
     parse,
     project_of,
+    rows_out_of_sync,
 )
 from windlass.argo.healths import judged_object
 from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
 from windlass.core.platform.graphs import Graph
-from windlass.core.platform.snapshots import ApplicationState, ResourceKind, ResourceState, Snapshot
+from windlass.core.platform.snapshots import ApplicationState, Parent, ResourceKind, ResourceState, Snapshot, Sync
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import NotFound
 from windlass.kube.objects import Typed
@@ -68,7 +72,7 @@ async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) 
     taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
     refs = [platform.applications[name].target for name in names]
     namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
-    return await _observation(cluster, platform, names, taken_at, await _listed(cluster, namespaces))
+    return await observation_of(cluster, platform, names, taken_at, await _listed(cluster, namespaces))
 
 
 async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
@@ -76,7 +80,7 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
     taken_at = cluster.now()
     listed = await _list(cluster.reader, APPLICATIONS.everywhere)
     platform = _platform(listed)
-    return platform, await _observation(cluster, platform, platform.subset, taken_at, listed)
+    return platform, await observation_of(cluster, platform, platform.subset, taken_at, listed)
 
 
 def _platform(listed: Listed) -> Platform:
@@ -92,7 +96,7 @@ def _platform(listed: Listed) -> Platform:
     return Platform("all", rows, made, Graph.build(dict.fromkeys(made, ())), frozenset(made))
 
 
-async def _observation(
+async def observation_of(
     cluster: Cluster, platform: Platform, names: Collection[str], taken_at: datetime, listed: Listed
 ) -> Observation:
     refs = {name: platform.applications[name].target for name in sorted(names)}
@@ -102,10 +106,35 @@ async def _observation(
     states: dict[str, State] = {name: parse(application) for name, application in there.items()}
     states |= await _resource_states(cluster.reader, resources)
     states |= await _with_internal_hooks(cluster.reader, there, states)
-    return Observation(Snapshot(taken_at, states), _judged(there.values()))
+    parents = _parents(listed, places)
+    states |= _without_nodes(there, states, places)
+    return Observation(Snapshot(taken_at, states, parents), _judged(there.values()))
 
 
-def _place(cluster: Cluster, ref: ApplicationRef) -> tuple[str, str]:
+def _parents(listed: Listed, places: Mapping[str, Place]) -> dict[str, Parent]:
+    """Of nodes that another Application defines."""
+    found: dict[Place, Parent] = {}
+    for application in listed.values():
+        for child, is_followed in children(application):
+            found[child] = parent_of(application, is_followed=is_followed)
+    return {name: found[place] for name, place in places.items() if place in found}
+
+
+def _without_nodes(
+    there: Mapping[str, Application], states: Mapping[str, State], places: Mapping[str, Place]
+) -> dict[str, State]:
+    """What defines other nodes is in sync if all the rest of it is: those are synced in their turn."""
+    changed: dict[str, State] = {}
+    for name, application in there.items():
+        state = states[name]
+        if isinstance(state, ApplicationState) and state.sync is Sync.OUT_OF_SYNC:
+            rows = rows_out_of_sync(application, without=frozenset(places.values()))
+            if not rows and rows_out_of_sync(application, without=()):
+                changed[name] = replace(state, sync=Sync.SYNCED)
+    return changed
+
+
+def _place(cluster: Cluster, ref: ApplicationRef) -> Place:
     return (ref.namespace or cluster.argocd, ref.name)
 
 
@@ -135,11 +164,11 @@ async def _resource_states(reader: KubeReader, refs: Mapping[str, ResourceRef]) 
     if not refs:
         return {}
     discovery = await reader.discover()
-    found = {name: await _resource_state(reader, discovery, ref) for name, ref in refs.items()}
+    found = {name: await resource_state(reader, discovery, ref) for name, ref in refs.items()}
     return {name: state for name, state in found.items() if state is not None}
 
 
-async def _resource_state(reader: KubeReader, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
+async def resource_state(reader: KubeReader, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
     """None if it is not there, or nobody serves its kind."""
     group, _, version = ref.api_version.rpartition("/")
     resource = discovery.find(ref.kind, group, version)

@@ -135,6 +135,8 @@ class Failed:
     reason: Reason
     detail: str
     evidence: Evidence | None = None
+    is_final: bool = False
+    """Another attempt would end the same."""
 
 
 Judgement = Open | Wait | RefreshNeeded | Failed
@@ -217,7 +219,7 @@ def _judge_operation(  # noqa: PLR0911 - rules, the first that fits decides
     if state.operation_requested:
         return Wait(Reason.OPERATION_REQUESTED, "an operation is waiting or running")
     operation = state.operation
-    if operation is not None and operation.phase in {Phase.RUNNING, Phase.TERMINATING}:
+    if operation is not None and not operation.is_over:
         return Wait(Reason.OPERATION_RUNNING, f"an operation is {operation.phase.lower()}")
     if wanted.run_id is None:
         return None

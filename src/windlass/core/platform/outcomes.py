@@ -27,6 +27,14 @@ GOOD = frozenset({Result.UNCHANGED, Result.SUCCEEDED})
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """How the step of one node ended, after how many attempts."""
+
+    judgement: Open | Failed
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     name: str
     result: Result

@@ -134,14 +134,17 @@ def _to_deploy(application: Application, snapshot: Snapshot, wanted: tuple[str, 
         return (Verb.AWAIT, why) if (why := _what_is_amiss(application, snapshot)) else None
     if not isinstance(state, ApplicationState):
         return Verb.SYNC, NOT_THERE
+    parent = snapshot.parents.get(application.name)
+    if parent and not (parent.is_followed or parent.is_automated):
+        return Verb.SYNC, f"its definition in {parent} has changed"
     revisions = wanted_revisions(state) if wanted is None else wanted
-    if why := _why_sync(state, revisions):
+    if why := why_sync(state, revisions):
         return Verb.SYNC, why
     why = _why_closed(gates.Wanted(revisions, state.sources, application.patience), state, snapshot)
     return (Verb.AWAIT, why) if why else None
 
 
-def _why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
+def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
     """Empty if a sync would change nothing."""
     operation = state.operation
     if state.revisions != wanted:

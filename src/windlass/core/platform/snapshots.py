@@ -31,6 +31,9 @@ class Phase(StrEnum):
     ERROR = "Error"
 
 
+RUNNING = frozenset({Phase.RUNNING, Phase.TERMINATING})
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """`fingerprint` stands for every field of it: two sources are the same if it is."""
@@ -71,6 +74,10 @@ class Operation:
     """Only some resources were synced: it proves nothing about the others."""
     message: str = ""
     hooks: tuple[Hook, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        return self.phase not in RUNNING
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,11 @@ class ApplicationState:
     kinds: frozenset[ResourceKind] = frozenset()
 
     @property
+    def is_busy(self) -> bool:
+        """An operation waits or runs: there can be no other one now."""
+        return self.operation_requested or (self.operation is not None and not self.operation.is_over)
+
+    @property
     def errors(self) -> tuple[Condition, ...]:
         return tuple(condition for condition in self.conditions if condition.is_error)
 
@@ -140,12 +152,31 @@ State = ApplicationState | ResourceState
 
 
 @dataclass(frozen=True, slots=True)
+class Parent:
+    """The Application that defines another one: it creates it, and moves it when its definition changes."""
+
+    namespace: str
+    name: str
+    revisions: tuple[str, ...] = ()
+    """What it was last compared with: where the definition comes from."""
+    is_automated: bool = False
+    """It moves what it defines by itself."""
+    is_followed: bool = True
+    """What is there is as the definition says."""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """By node. What is not in `states` is absent."""
 
     taken_at: datetime
     """By the server's clock."""
     states: Mapping[str, State] = field(default_factory=dict)
+    parents: Mapping[str, Parent] = field(default_factory=dict)
+    """Of nodes that another Application defines, there or not."""
 
 
 def wanted_revisions(state: ApplicationState) -> tuple[str, ...]:

@@ -1,0 +1,105 @@
+"""Every Application, followed once for all who wait for one: each of them sees every state, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from windlass.argo.applications import APPLICATIONS, Application, Place, children, parse
+from windlass.kube.reflectors import Reflector
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from windlass.core.platform.snapshots import ApplicationState
+    from windlass.kube.readers import KubeReader
+
+
+class Follower:
+    """What one of them waits with. States older than our own last write are not shown: they are from before it."""
+
+    def __init__(self, first: Application | None) -> None:
+        self.current = first
+        self._queue: asyncio.Queue[Application | None] = asyncio.Queue()
+
+    @property
+    def state(self) -> ApplicationState | None:
+        return None if self.current is None else parse(self.current)
+
+    def put(self, application: Application | None) -> None:
+        self._queue.put_nowait(application)
+
+    def wrote(self, answer: Application) -> None:
+        """The answer to a write of ours is the newest state there is."""
+        self.current = answer
+
+    async def next(self, seconds: float) -> bool:
+        """Whether there was a newer state within this time; it is `current` then."""
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    found = await self._queue.get()
+                    if not _is_older(found, self.current):
+                        self.current = found
+                        return True
+        except TimeoutError:
+            return False
+
+
+def _is_older(found: Application | None, than: Application | None) -> bool:
+    """Or the same; of another life it never is."""
+    if found is None or than is None or found.metadata.uid != than.metadata.uid:
+        return False
+    return _version(found) <= _version(than)
+
+
+def _version(application: Application) -> int:
+    text = application.metadata.resource_version
+    return int(text) if text.isdecimal() else 0
+
+
+class Applications:
+    """Run `follow` beside those who wait; what it raises ends them all."""
+
+    def __init__(self, reader: KubeReader, namespaces: Collection[str]) -> None:
+        only = next(iter(namespaces)) if len(namespaces) == 1 else ""
+        ref = APPLICATIONS.within(only) if only else APPLICATIONS.everywhere
+        self._reflector = Reflector(reader, ref, Application)
+        self._followers: dict[Place, list[Follower]] = {}
+        self.is_complete = asyncio.Event()
+
+    @property
+    def view(self) -> Mapping[Place, Application]:
+        return self._reflector.view
+
+    @property
+    def trouble(self) -> str:
+        """Why there is no news from the server, if there is none."""
+        return self._reflector.trouble.what if self._reflector.trouble else ""
+
+    async def follow(self) -> None:
+        async for change in self._reflector.changes():
+            if change.new is None and change.old is None:
+                self.is_complete.set()
+                continue
+            found = change.new or change.old
+            assert found is not None
+            for follower in self._followers.get((found.metadata.namespace, found.metadata.name), ()):
+                follower.put(change.new)
+
+    @contextmanager
+    def following(self, place: Place) -> Iterator[Follower]:
+        follower = Follower(self.view.get(place))
+        self._followers.setdefault(place, []).append(follower)
+        try:
+            yield follower
+        finally:
+            self._followers[place].remove(follower)
+
+    def parent_of(self, place: Place) -> Application | None:
+        """The Application that defines another one."""
+        for candidate in self.view.values():
+            if any(child == place for child, _ in children(candidate)):
+                return candidate
+        return None

@@ -1,0 +1,236 @@
+"""The step of one node, the same for every orchestrator: have it defined, sync it, wait until its gate opens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windlass.argo.applications import Place, parent_of, parse, requested_run, rows_out_of_sync
+from windlass.argo.definitions import TICK, Definitions
+from windlass.argo.operations import Wish
+from windlass.argo.writing import PASSING
+from windlass.core.platform import gates
+from windlass.core.platform.applications import ApplicationRef, ResourceRef
+from windlass.core.platform.events import Level, NodeStarted, NodeWaits, Noticed
+from windlass.core.platform.gates import Failed, Open, Reason, RefreshNeeded, Seen, Wait, Wanted
+from windlass.core.platform.outcomes import Ended
+from windlass.core.platform.plans import why_sync
+from windlass.core.platform.snapshots import ApplicationState, Parent, wanted_revisions
+from windlass.kube.api_errors import KubeError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from datetime import datetime
+
+    from windlass.argo.following import Applications, Follower
+    from windlass.argo.writing import Writer
+    from windlass.core.platform.applications import Application
+    from windlass.core.platform.events import Tell
+    from windlass.core.platform.plans import Step
+    from windlass.core.platform.snapshots import ResourceState
+    from windlass.kube.clocks import Clock
+
+AFTER_SYNC = frozenset({
+    Reason.PROGRESSING, Reason.SUSPENDED, Reason.MISSING, Reason.UNKNOWN, Reason.NOT_STABLE, Reason.NO_ACTIVITY,
+    Reason.OUT_OF_TIME,
+})  # fmt: skip
+"""Where time ran out after a sync that succeeded: another one would change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What all steps of one run share."""
+
+    applications: Applications
+    writer: Writer
+    read: Callable[[ResourceRef], Awaitable[ResourceState | None]]
+    clock: Clock
+    now: Callable[[], datetime]
+    """By the server's clock."""
+    tell: Tell
+    run_id: str
+    argocd: str
+    nodes: Mapping[str, Application]
+    parents: Mapping[str, Parent]
+    """As the plan saw them."""
+
+    def place(self, ref: ApplicationRef) -> Place:
+        return (ref.namespace or self.argocd, ref.name)
+
+
+class Steps:
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._definitions = Definitions(stage.applications, stage.writer, stage.now, stage.run_id)
+        targets = [node.target for node in stage.nodes.values()]
+        self._places = frozenset(stage.place(target) for target in targets if isinstance(target, ApplicationRef))
+
+    async def carry_out(self, step: Step) -> Ended:
+        """To its end, with as many attempts as the node has."""
+        node, attempt = self._stage.nodes[step.name], 1
+        while True:
+            self._stage.tell(NodeStarted(step.name, step.verb, attempt))
+            judgement = await _Attempt(self._stage, self._definitions, node, self._places).judgement()
+            pause = node.retries.pause_after(attempt)
+            if isinstance(judgement, Open) or pause is None or judgement.is_final:
+                return Ended(judgement, attempt)
+            told = f"attempt {attempt} failed: {judgement.detail}; the next one in {pause.total_seconds():g} s"
+            self._stage.tell(Noticed(Level.WARN, told, step.name))
+            await self._stage.clock.sleep(pause.total_seconds())
+            attempt += 1
+
+
+class _Attempt:
+    def __init__(self, stage: Stage, definitions: Definitions, node: Application, places: frozenset[Place]) -> None:
+        self._stage = stage
+        self._definitions = definitions
+        self._node = node
+        self._places = places
+        self._told: tuple[str, str] = ("", "")
+        self._began = stage.now()
+
+    async def judgement(self) -> Open | Failed:
+        target = self._node.target
+        if isinstance(target, ResourceRef):
+            return await self._resource(target)
+        place = self._stage.place(target)
+        with self._stage.applications.following(place) as follower:
+            failed = await self._defined(place, follower)
+            return failed or await self._synced(follower)
+
+    async def _resource(self, ref: ResourceRef) -> Open | Failed:
+        wanted = Wanted((), (), self._node.patience)
+        seen = gates.first_seen(await self._stage.read(ref), self._stage.now())
+        while isinstance(judgement := gates.judge(wanted, seen, self._stage.now()), Wait | RefreshNeeded):
+            self._waits(judgement)
+            await self._stage.clock.sleep(TICK)
+            seen = gates.followed(seen, await self._stage.read(ref), self._stage.now())
+        return replace(judgement, is_final=True) if isinstance(judgement, Failed) else judgement
+
+    async def _defined(self, place: Place, follower: Follower) -> Failed | None:
+        """None if it is there, as the Application that defines it says."""
+        planned = self._stage.parents.get(self._node.name)
+        is_moved = planned is not None and not planned.is_followed and place not in self._definitions.brought
+        asked = False
+        while follower.current is None or (is_moved and not asked):
+            parent = planned or self._parent_of(place)
+            if parent and not parent.is_automated and not asked:
+                asked = True
+                self._waits(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
+                if why := await self._definitions.bring(parent, place):
+                    return Failed(Reason.OPERATION_FAILED, why)
+            if follower.current is None:
+                detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
+                if self._is_late():
+                    return Failed(Reason.ABSENT, detail)
+                self._waits(Wait(Reason.ABSENT, detail))
+                await follower.next(TICK)
+            elif parent is None or parent.is_automated:
+                break
+        return None
+
+    def _parent_of(self, place: Place) -> Parent | None:
+        found = self._stage.applications.parent_of(place)
+        return parent_of(found, is_followed=False) if found else None
+
+    async def _synced(self, follower: Follower) -> Open | Failed:
+        """Writes the operation as soon as there is none, if one is needed; then the gate decides."""
+        while follower.current is not None:
+            state = parse(follower.current)
+            wanted = wanted_revisions(state)
+            waiting = _not_yet(state, wanted)
+            if waiting is None:
+                if not why_sync(state, wanted):
+                    return await self._gate(follower, gates.first_seen(state, self._stage.now()), wanted, "")
+                wish = Wish(wanted, self._stage.run_id, self._own_resources(follower))
+                answer = await self._stage.writer.try_sync(follower.current, wish)
+                if isinstance(answer, str):
+                    return Failed(Reason.OPERATION_FAILED, answer)
+                if answer is not None:
+                    seen = gates.first_seen(state, self._stage.now())
+                    follower.wrote(answer)
+                    seen = gates.followed(seen, parse(answer), self._stage.now())
+                    return await self._gate(follower, seen, wanted, self._stage.run_id)
+            elif self._is_late():
+                return Failed(waiting.reason, f"{waiting.detail}, after {self._node.patience.sync.total_seconds():g} s")
+            else:
+                self._waits(waiting)
+            await follower.next(TICK)
+        return Failed(Reason.ABSENT, "it was deleted")
+
+    def _own_resources(self, follower: Follower) -> tuple[dict[str, str], ...]:
+        """Of one that defines other nodes: what is not a node. Those have steps of their own, in their turn."""
+        application = follower.current
+        assert application is not None
+        everything = rows_out_of_sync(application, without=())
+        own = rows_out_of_sync(application, without=self._places)
+        return tuple(own) if len(own) < len(everything) else ()
+
+    async def _gate(self, follower: Follower, seen: Seen, revisions: tuple[str, ...], run_id: str) -> Open | Failed:
+        assert follower.current is not None
+        wanted = Wanted(revisions, parse(follower.current).sources, self._node.patience, run_id or None)
+        while True:
+            judgement = gates.judge(wanted, seen, self._stage.now())
+            if isinstance(judgement, Open):
+                return judgement
+            if isinstance(judgement, Failed):
+                await self._end_operation(follower)
+                return replace(judgement, is_final=seen.succeeded_since is not None and judgement.reason in AFTER_SYNC)
+            if moved := _moved(wanted, seen):
+                return moved
+            if isinstance(judgement, RefreshNeeded) and await self._refreshed(follower):
+                seen = gates.followed(seen, follower.state, self._stage.now())
+                continue
+            self._waits(judgement)
+            if await follower.next(TICK):
+                seen = gates.followed(seen, follower.state, self._stage.now())
+
+    async def _refreshed(self, follower: Follower) -> bool:
+        """Whether the wish for a refresh was written."""
+        assert follower.current is not None
+        try:
+            follower.wrote(await self._stage.writer.refresh(follower.current))
+        except PASSING:
+            return False
+        return True
+
+    async def _end_operation(self, follower: Follower) -> None:
+        """Ours, if it is still there: nothing of a step that failed goes on."""
+        application = follower.current
+        if application is None or requested_run(application) != self._stage.run_id:
+            return
+        try:
+            await self._stage.writer.end_operation(application)
+        except KubeError as error:
+            self._stage.tell(Noticed(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
+
+    def _is_late(self) -> bool:
+        return self._stage.now() - self._began >= self._node.patience.sync
+
+    def _waits(self, waiting: Wait | RefreshNeeded) -> None:
+        trouble = self._stage.applications.trouble
+        told = (str(waiting.reason), f"no news from the server: {trouble}" if trouble else waiting.detail)
+        if told != self._told:
+            self._told = told
+            self._stage.tell(NodeWaits(self._node.name, *told))
+
+
+def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
+    """Why nothing can be asked of it now."""
+    if state.is_deleting:
+        return Wait(Reason.DELETING, "it is being deleted")
+    if state.is_busy:
+        return Wait(Reason.OPERATION_RUNNING, "an operation that is not ours waits or runs")
+    if not wanted or not state.sources:
+        return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
+    return None
+
+
+def _moved(wanted: Wanted, seen: Seen) -> Failed | None:
+    """Its branch shows a new commit since: this sync can never be seen to be right."""
+    state = seen.last
+    if not isinstance(state, ApplicationState) or seen.succeeded_since is None or not state.is_moving:
+        return None
+    if state.revisions == wanted.revisions or state.revisions in seen.earlier_revisions:
+        return None
+    return Failed(Reason.OVERTAKEN, f"what it follows has moved to {gates.short(state.revisions)} meanwhile")

@@ -1,0 +1,91 @@
+"""What the commands that change a cluster share: settings, a client, signals, somebody who follows, and the report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from windlass.cli import connecting
+from windlass.cli.options import given
+from windlass.kube.clients import KubeClient
+from windlass.operations import planning
+from windlass.operations.observing import ARGOCD
+from windlass.operations.runs import Access, Control
+from windlass.settings.loading import Inputs, load
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from windlass.core.platform.events import Event, Tell
+    from windlass.core.platform.reports import Action, Report
+    from windlass.settings.loading import Settings
+
+    Act = Callable[[Access], Awaitable[Report]]
+
+
+def loaded(options: Mapping[str, Any], environ: Mapping[str, str], action: Action) -> Settings:
+    return load(Inputs(given(options), environ, is_terminal=sys.stderr.isatty()), action)
+
+
+def environment_of(settings: Settings) -> str:
+    file = settings.environment
+    return file.model.name if file else str(settings.values["environment"].value)
+
+
+def argocd_of(settings: Settings) -> str:
+    return settings.environment.model.argocd_namespace if settings.environment else ARGOCD
+
+
+def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Report:
+    """The dry run of an action. It holds nothing that could write."""
+    wish = planning.Wish(action, environment_of(settings), settings.assembled.platform, settings.scope)
+
+    async def work() -> Report:
+        async with connecting.reading(options, environ, argocd_of(settings)) as cluster:
+            return await planning.plan(cluster, wish)
+
+    return connecting.run(work())
+
+
+def acted(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, act: Act) -> Report:
+    """To its end, or to an early one by a signal; there is a report of both."""
+    return asyncio.run(_acted(options, environ, settings, act))
+
+
+async def _acted(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, act: Act) -> Report:
+    calls = connecting.calls_to(options, environ)
+    client = KubeClient(calls)
+    limit = settings.values["timeout"].value
+    assert isinstance(limit, timedelta)
+    try:
+        control = Control(_tell())
+        _stop_by_signals(control)
+        now = await connecting.server_clock(calls)
+        return await act(Access(client, now, argocd_of(settings), str(uuid.uuid4()), control, limit))
+    finally:
+        await client.close()
+
+
+def _stop_by_signals(control: Control) -> None:
+    """The first lets the run end with a report, the second ends it at once."""
+    task = asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        if control.stop.is_set():
+            task.cancel()
+        control.interrupt()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+
+
+def _tell() -> Tell:
+    def tell(event: Event) -> None:
+        print(event, file=sys.stderr)  # noqa: T201
+
+    return tell

@@ -1,0 +1,182 @@
+"""`deploy`: from what is there to what is wanted, in order, each node behind its gate. Right already = not touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windlass.argo import roots
+from windlass.argo.applications import APPLICATIONS, Application, parse
+from windlass.argo.steps import Stage, Steps
+from windlass.argo.writing import Writer
+from windlass.core.platform import plans, reports, scopes
+from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
+from windlass.operations import locking
+from windlass.operations.live import Live
+from windlass.operations.locking import Claim
+from windlass.operations.validate import PAUSE, SETTLING
+from windlass.orchestrators import embedded
+from windlass.orchestrators.embedded import Conduct
+
+if TYPE_CHECKING:
+    from windlass.argo.roots import Root
+    from windlass.core.platform.applications import Platform
+    from windlass.core.platform.plans import Plan
+    from windlass.core.platform.reports import Report
+    from windlass.core.platform.scopes import Scope
+    from windlass.core.platform.snapshots import Snapshot
+    from windlass.kube.objects import Plain
+    from windlass.operations.runs import Access
+
+COMPARED_WITHIN = 120.0  # seconds for a new root to be rendered
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """`root`: what defines the Applications, if nothing in the cluster does."""
+
+    environment: str
+    platform: Platform
+    scope: Scope
+    root: Root | None = None
+
+
+async def deploy(access: Access, wish: Wish) -> Report:
+    return await _Deploy(access, wish).report()
+
+
+class _Deploy:
+    def __init__(self, access: Access, wish: Wish) -> None:
+        self._access = access
+        self._wish = wish
+        self._started = access.now()
+        self._writer = Writer(access.client)
+        self._live = Live(access, wish.platform, self._writer)
+
+    async def report(self) -> Report:
+        control = self._access.control
+        async with self._live.followed(), control.within(self._access.limit):
+            plan, snapshot, root = await control.unless_stopped(self._planned())
+            if not plan.can_run:
+                return reports.of_plan(self._run(), self._wish.platform, plan, snapshot)
+            if plan.is_empty and root is None:
+                return self._ended(plan, snapshot, ())
+            self._begin(RunPhase.LOCK)
+            claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
+            async with locking.locked(self._access.client, claim, control.fail) as lock:
+                self._writer.allow = lock.check
+                plan, snapshot = await control.unless_stopped(self._settled(root))
+                outcomes = await self._carried_out(plan, snapshot)
+            self._begin(RunPhase.REPORT)
+            return self._ended(plan, await self._live.snapshot(), outcomes)
+
+    async def _planned(self) -> tuple[Plan, Snapshot, Plain | None]:
+        """And the root as it shall be, if it has to be written first."""
+        self._begin(RunPhase.OBSERVE)
+        await self._live.complete()
+        await self._live.refresh(scopes.selected(self._wish.platform, self._wish.scope))
+        plan, snapshot = await self._settled_plan()
+        self._begin(RunPhase.PLAN)
+        self._access.control.tell(Planned(plan))
+        return plan, snapshot, self._root_to_write(plan, snapshot)
+
+    async def _settled_plan(self) -> tuple[Plan, Snapshot]:
+        """Where nothing is to be changed, verdicts that are only too fresh get a moment to settle."""
+        clock = self._access.client.clock
+        began = clock.monotonic()
+        while True:
+            snapshot = await self._live.snapshot()
+            plan = plans.for_deploy(self._wish.platform, snapshot, self._wish.scope)
+            is_late = clock.monotonic() - began > SETTLING.total_seconds()
+            if is_late or plan.changes or plan.is_empty:
+                return plan, snapshot
+            await clock.sleep(PAUSE)
+
+    def _root_to_write(self, plan: Plan, snapshot: Snapshot) -> Plain | None:
+        """Ours if it has changed; a new one only if nothing else defines what is missing."""
+        if self._wish.root is None:
+            return None
+        wanted = roots.rendered(self._wish.root, self._access.argocd)
+        live = self._live.root
+        is_needed = any(step.why == plans.NOT_THERE and step.name not in snapshot.parents for step in plan.steps)
+        if live is None and not is_needed:
+            return None
+        if live is not None and not roots.is_ours(live):
+            return None
+        why = roots.difference(live, wanted)
+        if why:
+            self._notice(f"{roots.NAME}, which defines the Applications, is written first: {why}")
+        return wanted if why else None
+
+    async def _settled(self, root: Plain | None) -> tuple[Plan, Snapshot]:
+        """Under the lock nobody else moves anything: what is planned now is what is done."""
+        if root is not None:
+            await self._write_root(root)
+        snapshot = await self._live.snapshot()
+        plan = plans.for_deploy(self._wish.platform, snapshot, self._wish.scope)
+        self._access.control.tell(Planned(plan))
+        return plan, snapshot
+
+    async def _write_root(self, root: Plain) -> None:
+        self._writer.allow()
+        ref = APPLICATIONS.named(roots.NAME, self._access.argocd)
+        written = await self._access.client.apply(ref, root)
+        with self._live.applications.following((self._access.argocd, roots.NAME)) as follower:
+            version, waited = int(written["metadata"]["resourceVersion"]), 0.0
+            while waited < COMPARED_WITHIN and not _is_compared(follower.current, version):
+                waited += 0 if await follower.next(1.0) else 1.0
+
+    async def _carried_out(self, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
+        self._begin(RunPhase.RUN)
+        access, control = self._access, self._access.control
+        stage = Stage(
+            applications=self._live.applications,
+            writer=self._writer,
+            read=self._live.resource,
+            clock=access.client.clock,
+            now=access.now,
+            tell=control.tell,
+            run_id=access.run_id,
+            argocd=access.argocd,
+            nodes=self._wish.platform.applications,
+            parents=snapshot.parents,
+        )
+        conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop)
+        outcomes = await embedded.run(plan, self._wish.platform, conduct)
+        if control.is_out_of_time:
+            await self._live.end_operations(access.run_id)
+        return outcomes
+
+    def _ended(self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...]) -> Report:
+        unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
+        return reports.of_run(self._run(), self._wish.platform, plan, (*unchanged, *outcomes), Ending(snapshot))
+
+    def _run(self) -> Run:
+        counts, refreshes, control = self._access.client.counts, self._writer.refreshes, self._access.control
+        return Run(
+            action=Action.DEPLOY,
+            environment=self._wish.environment,
+            scope=str(self._wish.scope),
+            started=self._started,
+            finished=self._access.now(),
+            calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
+            run_id=self._access.run_id,
+            is_out_of_time=control.is_out_of_time,
+            was_interrupted=control.was_interrupted,
+        )
+
+    def _begin(self, phase: RunPhase) -> None:
+        self._access.control.tell(PhaseBegan(phase))
+
+    def _notice(self, message: str) -> None:
+        self._access.control.tell(Noticed(Level.INFO, message))
+
+
+def _is_compared(root: Application | None, version: int) -> bool:
+    """After it was written: a comparison of before says nothing about it."""
+    if root is None or int(root.metadata.resource_version) <= version:
+        return False
+    state = parse(root)
+    return bool(state.revisions) and state.compared_to == state.sources

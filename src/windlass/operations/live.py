@@ -1,0 +1,115 @@
+"""The Applications of a cluster while a run changes them: one watch for everything that is looked at or waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from windlass.argo import roots
+from windlass.argo.applications import children, parse, requested_run
+from windlass.argo.following import Applications
+from windlass.argo.writing import PASSING
+from windlass.core.platform.applications import ApplicationRef
+from windlass.core.platform.events import Level, Noticed
+from windlass.errors import WindlassError
+from windlass.kube.api_errors import KubeError, NotFound
+from windlass.operations.observing import Cluster, observation_of, resource_state
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+
+    from windlass.argo.applications import Application, Place
+    from windlass.argo.writing import Writer
+    from windlass.core.platform.applications import Platform, ResourceRef
+    from windlass.core.platform.snapshots import ResourceState, Snapshot
+    from windlass.operations.runs import Access
+
+REFRESHED_WITHIN = 30  # seconds for Argo CD to look again; later than that we go by what it knows
+ENDED_WITHIN = 10.0  # seconds for our operations to be ended when time is over
+
+
+class Live:
+    def __init__(self, access: Access, platform: Platform, writer: Writer) -> None:
+        self._access = access
+        self._platform = platform
+        self._writer = writer
+        self._trouble: KubeError | None = None
+        self._cluster = Cluster(access.client, access.now, access.argocd)
+        targets = [node.target for node in platform.applications.values()]
+        namespaces = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
+        self.applications = Applications(access.client, namespaces | {access.argocd})
+
+    @asynccontextmanager
+    async def followed(self) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(self._follow(), name="applications")
+            try:
+                yield
+            finally:
+                following.cancel()
+
+    async def _follow(self) -> None:
+        try:
+            await self.applications.follow()
+        except KubeError as error:
+            self._trouble = error
+            self.applications.is_complete.set()
+            self._access.control.fail(error)
+
+    async def complete(self) -> None:
+        """Until everything that is there has been seen."""
+        await self.applications.is_complete.wait()
+        if isinstance(self._trouble, NotFound):
+            hint = "is this the cluster that Argo CD is in?"
+            where = self._trouble.where
+            raise WindlassError("Argo CD's Application is not served here", where=where, hint=hint) from None
+        if self._trouble is not None:
+            raise self._trouble
+
+    async def snapshot(self) -> Snapshot:
+        taken_at, names = self._access.now(), self._platform.graph.names
+        return (await observation_of(self._cluster, self._platform, names, taken_at, self.applications.view)).snapshot
+
+    @property
+    def root(self) -> Application | None:
+        return self.applications.view.get((self._access.argocd, roots.NAME))
+
+    async def resource(self, ref: ResourceRef) -> ResourceState | None:
+        return await resource_state(self._access.client, await self._access.client.discover(), ref)
+
+    async def refresh(self, names: Collection[str]) -> None:
+        """Has Argo CD look again at what may mean something else by now: these, and what defines them."""
+        async with asyncio.TaskGroup() as tasks:
+            for place in sorted(self._moving(names)):
+                tasks.create_task(self._refreshed(place), name=f"refresh of {'/'.join(place)}")
+
+    def _moving(self, names: Collection[str]) -> set[Place]:
+        targets = [self._platform.applications[name].target for name in names]
+        places = {(t.namespace or self._access.argocd, t.name) for t in targets if isinstance(t, ApplicationRef)}
+        view = self.applications.view
+        parents = {place for place, found in view.items() if any(child in places for child, _ in children(found))}
+        return {place for place in places | parents if place in view and parse(view[place]).is_moving}
+
+    async def _refreshed(self, place: Place) -> None:
+        with self.applications.following(place) as follower:
+            if follower.current is None:
+                return
+            try:
+                follower.wrote(await self._writer.refresh(follower.current))
+                async with asyncio.timeout(REFRESHED_WITHIN):
+                    while follower.state is not None and follower.state.refresh_requested:
+                        await follower.next(REFRESHED_WITHIN)
+            except (TimeoutError, *PASSING):
+                told = f"{'/'.join(place)} was not looked at again; its last comparison counts"
+                self._access.control.tell(Noticed(Level.WARN, told))
+
+    async def end_operations(self, run_id: str) -> None:
+        """Ours that still wait or run; as far as there is time for it."""
+        try:
+            async with asyncio.timeout(ENDED_WITHIN):
+                for application in list(self.applications.view.values()):
+                    if requested_run(application) == run_id:
+                        await self._writer.end_operation(application)
+        except (TimeoutError, KubeError) as error:
+            self._access.control.tell(Noticed(Level.WARN, f"an operation of this run may go on: {error}"))

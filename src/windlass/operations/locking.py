@@ -1,0 +1,176 @@
+"""One run per cluster: a Lease that is renewed while the run lives, and no write after it could not be renewed.
+
+Whether a holder is alive is told by its silence as we see it, never by comparing clocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windlass.errors import WindlassError
+from windlass.kube.api_errors import AlreadyExists, Conflict, KubeError, NotFound
+from windlass.kube.resources import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from datetime import datetime
+
+    from windlass.kube.clients import KubeClient
+    from windlass.kube.clocks import Clock
+    from windlass.kube.objects import Plain
+
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+NAME = "windlass"
+DURATION = 15.0  # seconds of silence after which a holder counts as dead
+RENEWED_EVERY = 4.0
+RENEWED_WITHIN = 10.0  # after this long without success nothing is written any more; well before others take over
+LOOKED_AT_EVERY = 1.0
+
+
+class Locked(WindlassError):
+    """Another run is at work."""
+
+
+class LockLost(WindlassError):
+    """The Lease could not be renewed: somebody else may be at work by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Who wants the lock, and where it is."""
+
+    holder: str
+    namespace: str
+    now: Callable[[], datetime]
+    """By the server's clock."""
+
+
+class Lock:
+    """Held until the context ends. Ask `check` before every write."""
+
+    def __init__(self, client: KubeClient, claim: Claim) -> None:
+        self._client = client
+        self._claim = claim
+        self._ref = LEASES.named(NAME, claim.namespace)
+        self._lease: Plain = {}
+        self._renewed = client.clock.monotonic()
+
+    @property
+    def _clock(self) -> Clock:
+        return self._client.clock
+
+    def check(self) -> None:
+        if self._clock.monotonic() - self._renewed > RENEWED_WITHIN:
+            raise LockLost("the lock could not be renewed; nothing more is written", where=str(self._ref))
+
+    async def acquire(self) -> None:
+        """At once if it is free; else after watching its holder be silent for long enough."""
+        began, seen = self._clock.monotonic(), ""
+        while True:
+            lease = await self._read()
+            version = lease["metadata"]["resourceVersion"] if lease else ""
+            if lease and version != seen and seen:
+                raise self._locked(lease)
+            is_silent = bool(lease) and self._clock.monotonic() - began > DURATION
+            if not lease or not _holder(lease) or is_silent:
+                if await self._take(lease):
+                    return
+                raise self._locked(await self._read() or {})
+            seen = version
+            await self._clock.sleep(LOOKED_AT_EVERY)
+
+    async def _read(self) -> Plain | None:
+        try:
+            return await self._client.get(self._ref)
+        except NotFound:
+            return None
+
+    async def _take(self, lease: Plain | None) -> bool:
+        asked = self._clock.monotonic()
+        spec = self._spec(lease)
+        meta = {"name": NAME, "namespace": self._claim.namespace}
+        try:
+            if lease is None:
+                collection = LEASES.within(self._claim.namespace)
+                body = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": meta, "spec": spec}
+                self._lease = await self._client.create(collection, body)
+            else:
+                self._lease = await self._client.replace(self._ref, {**lease, "spec": spec})
+        except (AlreadyExists, Conflict):
+            return False
+        self._renewed = asked
+        return True
+
+    def _spec(self, lease: Plain | None) -> Plain:
+        old = (lease or {}).get("spec") or {}
+        now = _told(self._claim.now())
+        return {
+            "holderIdentity": self._claim.holder,
+            "leaseDurationSeconds": int(DURATION),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": int(old.get("leaseTransitions") or 0) + 1,
+        }
+
+    def _locked(self, lease: Plain) -> Locked:
+        spec = lease.get("spec") or {}
+        who = f"run {spec.get('holderIdentity') or 'of somebody else'}"
+        since = f", since {spec['acquireTime']}" if spec.get("acquireTime") else ""
+        hint = "wait for it to end; a run that died gives way after 15 s"
+        return Locked(f"another run is at work: {who}{since}", where=str(self._ref), hint=hint)
+
+    async def keep(self, lost: Callable[[WindlassError], None]) -> None:
+        """Renews it until it is lost; then nothing may be written any more, and `lost` hears why."""
+        try:
+            while True:
+                await self._clock.sleep(RENEWED_EVERY)
+                await self._renew()
+        except LockLost as error:
+            self._renewed = float("-inf")
+            lost(error)
+
+    async def _renew(self) -> None:
+        asked = self._clock.monotonic()
+        changed = {**self._lease, "spec": {**self._lease["spec"], "renewTime": _told(self._claim.now())}}
+        try:
+            async with asyncio.timeout(RENEWED_WITHIN):
+                self._lease = await self._client.replace(self._ref, changed)
+        except (Conflict, NotFound):
+            raise LockLost("somebody else has taken the lock", where=str(self._ref)) from None
+        except (KubeError, TimeoutError):
+            self.check()  # once more, while there is time
+        else:
+            self._renewed = asked
+
+    async def release(self) -> None:
+        """Nobody holds it any more; a release that fails is made up for by silence."""
+        spec = {**self._lease["spec"], "holderIdentity": ""}
+        try:
+            await self._client.replace(self._ref, {**self._lease, "spec": spec})
+        except KubeError:
+            return
+
+
+def _holder(lease: Plain) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def _told(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+@asynccontextmanager
+async def locked(client: KubeClient, claim: Claim, lost: Callable[[WindlassError], None]) -> AsyncIterator[Lock]:
+    """`lost` hears if it is lost while the context lasts."""
+    lock = Lock(client, claim)
+    await lock.acquire()
+    async with asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(lock.keep(lost), name="lock")
+        try:
+            yield lock
+        finally:
+            keeping.cancel()
+            await lock.release()

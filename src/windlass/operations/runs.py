@@ -1,0 +1,88 @@
+"""What every run that changes a cluster shares: who asked, what it may use, and how it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from windlass.core.platform.events import Level, Noticed
+from windlass.errors import ExitCode, WindlassError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from datetime import datetime, timedelta
+
+    from windlass.core.platform.events import Tell
+    from windlass.kube.clients import KubeClient
+
+R = TypeVar("R")
+
+
+class OutOfTime(WindlassError):
+    exit_code = ExitCode.TIMEOUT
+
+
+@dataclass(slots=True)
+class Control:
+    """How a run is told to end early, and why it was. What is under way is let go, and there is a report."""
+
+    tell: Tell
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    why: str = ""
+    was_interrupted: bool = False
+    is_out_of_time: bool = False
+
+    def interrupt(self) -> None:
+        self.was_interrupted = True
+        self._end("interrupted: nothing more is started")
+
+    def run_out_of_time(self) -> None:
+        self.is_out_of_time = True
+        self._end("out of time: nothing more is started")
+
+    def fail(self, error: WindlassError) -> None:
+        """The run cannot go on, whatever the platform's state is."""
+        self.was_interrupted = True
+        self._end(str(error))
+
+    @asynccontextmanager
+    async def within(self, limit: timedelta) -> AsyncIterator[None]:
+        timer = asyncio.get_running_loop().call_later(limit.total_seconds(), self.run_out_of_time)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    async def unless_stopped(self, work: Coroutine[Any, Any, R]) -> R:
+        """What has to be known before anything can be reported."""
+        async with asyncio.TaskGroup() as tasks:
+            working = tasks.create_task(work, name="prepare")
+            stopping = tasks.create_task(self.stop.wait(), name="stop")
+            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+            working.cancel()
+            stopping.cancel()
+        if working.cancelled():
+            raise OutOfTime(self.why) if self.is_out_of_time else WindlassError(self.why)
+        return working.result()
+
+    def _end(self, why: str) -> None:
+        if not self.stop.is_set():
+            self.why = why
+            self.tell(Noticed(Level.ERROR, why))
+            self.stop.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A cluster that may be changed."""
+
+    client: KubeClient
+    now: Callable[[], datetime]
+    """By the server's clock."""
+    argocd: str
+    run_id: str
+    control: Control
+    limit: timedelta
+    """Of the whole run."""

@@ -1,0 +1,1 @@
+"""Runners of a plan."""

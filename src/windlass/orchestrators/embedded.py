@@ -1,0 +1,92 @@
+"""Runs a plan in this process: each step as soon as what it waits for has succeeded."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from windlass.core.platform import scheduling
+from windlass.core.platform.events import NodeEnded
+from windlass.core.platform.gates import Open
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.scheduling import Limits, Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import datetime
+
+    from windlass.core.platform.applications import Platform
+    from windlass.core.platform.events import Tell
+    from windlass.core.platform.outcomes import Ended
+    from windlass.core.platform.plans import Plan, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """How a plan is run. `stop`: once it is set nothing starts any more, and what runs is let go."""
+
+    carry_out: Callable[[Step], Awaitable[Ended]]
+    now: Callable[[], datetime]
+    tell: Tell
+    stop: asyncio.Event
+
+
+async def run(plan: Plan, platform: Platform, conduct: Conduct) -> tuple[Outcome, ...]:
+    """What became of every step, in the plan's order."""
+    running = _Run(plan, platform, conduct)
+    await running.to_the_end()
+    failed = [outcome.name for outcome in running.outcomes.values() if outcome.result is Result.FAILED]
+    causes = scheduling.causes(plan.graph, failed)
+    found = (running.outcomes.get(step.name) or Outcome(step.name, Result.NOT_STARTED) for step in plan.steps)
+    return tuple(replace(each, causes=causes[each.name]) if each.result is Result.SKIPPED else each for each in found)
+
+
+class _Run:
+    def __init__(self, plan: Plan, platform: Platform, conduct: Conduct) -> None:
+        self._graph = plan.graph
+        self._steps = {step.name: step for step in plan.steps}
+        self._conduct = conduct
+        limits = Limits(platform.max_parallel, platform.barrier)
+        self._schedule = Schedule(plan.graph, platform.expected, limits)
+        self._started: dict[str, datetime] = {}
+        self._ended: asyncio.Queue[tuple[str, Ended] | None] = asyncio.Queue()
+        self.outcomes: dict[str, Outcome] = {}
+
+    async def to_the_end(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(self._wait_for_stop(), name="stop")
+            under_way = []
+            while not self._conduct.stop.is_set():
+                for name in self._schedule.start():
+                    self._started[name] = self._conduct.now()
+                    under_way.append(tasks.create_task(self._carry_out(name), name=name))
+                if self._schedule.is_over:
+                    break
+                if (ended := await self._ended.get()) is not None:
+                    self._note(*ended)
+            for task in (watching, *under_way):
+                task.cancel()
+        for name in sorted(self._schedule.running):
+            self._tell(Outcome(name, Result.INTERRUPTED, started=self._started[name], finished=self._conduct.now()))
+
+    async def _wait_for_stop(self) -> None:
+        await self._conduct.stop.wait()
+        self._ended.put_nowait(None)
+
+    async def _carry_out(self, name: str) -> None:
+        self._ended.put_nowait((name, await self._conduct.carry_out(self._steps[name])))
+
+    def _note(self, name: str, ended: Ended) -> None:
+        result = Result.SUCCEEDED if isinstance(ended.judgement, Open) else Result.FAILED
+        started, now = self._started[name], self._conduct.now()
+        self._tell(Outcome(name, result, ended.judgement, (), started, now, ended.attempts))
+        if result is Result.SUCCEEDED:
+            self._schedule.succeed(name)
+            return
+        for skipped in self._schedule.fail(name):
+            self._tell(Outcome(skipped, Result.SKIPPED, causes=(name,)))
+
+    def _tell(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.name] = outcome
+        self._conduct.tell(NodeEnded(outcome))
