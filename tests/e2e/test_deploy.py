@@ -1,0 +1,71 @@
+"""`windlass deploy` on real Argo CD: twelve applications in four levels from git; the audit log is the witness."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.platforms import LEVELS, Platform, deployment
+
+if TYPE_CHECKING:
+    from tests.testbed.bed import Cluster
+
+
+@pytest.fixture
+def twelve(argocd_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Platform:
+    return Platform(argocd_cluster, tmp_path_factory.mktemp("twelve"), "twelve")
+
+
+@pytest.mark.timeout(600)
+def test_a_platform_is_raised_kept_moved_broken_and_resumed(twelve: Platform) -> None:
+    cluster = twelve.cluster
+    first = twelve.publish()
+    code, report = twelve.report("deploy")
+    assert (code, report["summary"]["counts"]) == (0, {"succeeded": 12})
+    assert twelve.revisions() == dict.fromkeys(LEVELS, first)
+    assert_in_order(twelve)
+
+    seen = len(cluster.audit())
+    code, report = twelve.report("deploy")
+    assert (code, report["summary"]["counts"]) == (0, {"unchanged": 12})
+    assert [record.name for record in twelve.writes(seen)] == ["platform-root"]  # the refresh of a moving root
+    calls = report["metrics"]["calls"]
+    assert (calls["writes"], calls["refreshes"]) == (0, 1)
+
+    twelve.changes = {"a1": deployment("a1", 4), "b3": deployment("b3", needs_config="later")}
+    second = twelve.publish()
+    with twelve.started("deploy") as process:
+        _wait_for_operation(twelve, "a1", second)
+        third = twelve.publish()  # nothing moves before its turn, and this one has none
+    assert process.returncode == 2
+    assert third not in twelve.revisions().values()
+    moved = {name for name, revision in twelve.revisions().items() if revision == second}
+    assert moved == LEVELS.keys() - {"c2", "c3", "d1", "d2", "d3"}  # b3 waits for what is not there
+
+    done = {name: state["startedAt"] for name, state in twelve.operations().items() if name[0] in "ab"}
+    cluster.kubectl("create", "configmap", "later", "-n", "twelve")
+    code, report = twelve.report("deploy")
+    assert (code, report["summary"]["verdict"]) == (0, "success")
+    assert twelve.revisions() == dict.fromkeys(LEVELS, third)
+    assert_in_order(twelve)
+    assert done
+
+
+def _wait_for_operation(platform: Platform, name: str, revision: str) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        operation = platform.operations().get(name, {}).get("operation", {})
+        if operation.get("sync", {}).get("revision") == revision:
+            return
+        time.sleep(0.3)
+    pytest.fail(f"{name} was not synced to {revision}")
+
+
+def assert_in_order(platform: Platform) -> None:
+    """No operation began before those it waits for had ended; the clock of the cluster shows whole seconds."""
+    operations = platform.operations()
+    for name, needed in platform.needs.items():
+        for dependency in needed:
+            assert operations[name]["startedAt"] >= operations[dependency]["finishedAt"], (name, dependency)
