@@ -112,7 +112,7 @@ def test_a_report_in_json_is_versioned_and_whole() -> None:
     assert made["timeline"]["spans"][0] == ["ceph", "2026-11-15T21:00:00Z", "2026-11-15T21:01:00Z"]
     assert list(made) == [
         "apiVersion", "kind", "summary", "components", "failures", "metrics", "timeline", "recommendations",
-        "steps", "unmet", "compliance", "removal",
+        "steps", "unmet", "compliance", "removal", "notices",
     ]  # fmt: skip
 
 

@@ -55,7 +55,19 @@ def is_ours(live: Application) -> bool:
     return all(live.metadata.labels.get(name) == value for name, value in OURS.items())
 
 
-def difference(live: Application | None, wanted: Plain) -> str:
+def change(root: Root, namespace: str, live: Application | None, *, is_needed: bool) -> tuple[Plain, str]:
+    """The root as it shall be, and what is to be done about it: nothing if that is empty.
+
+    Ours follows what is wanted; somebody else's is left alone; a new one is made only if it is needed.
+    """
+    wanted = rendered(root, namespace)
+    if (live is None and not is_needed) or (live is not None and not is_ours(live)):
+        return wanted, ""
+    why = _difference(live, wanted)
+    return wanted, f"{NAME}, which defines the Applications, is written first: {why}" if why else ""
+
+
+def _difference(live: Application | None, wanted: Plain) -> str:
     """Empty if it is as wanted."""
     if live is None:
         return "it does not exist"

@@ -9,6 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from windlass.argo.roots import Root
 from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.kube.clients import KubeClient
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.events import Event, Tell
     from windlass.core.platform.reports import Action, Report
+    from windlass.operations.planning import Planned
     from windlass.settings.loading import Settings
 
     Act = Callable[[Access], Awaitable[Report]]
@@ -40,15 +42,27 @@ def argocd_of(settings: Settings) -> str:
     return settings.environment.model.argocd_namespace if settings.environment else ARGOCD
 
 
-def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Report:
-    """The dry run of an action. It holds nothing that could write."""
-    wish = planning.Wish(action, environment_of(settings), settings.assembled.platform, settings.scope)
+def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Planned:
+    """What an action would do. It holds nothing that could write."""
+    platform, scope = settings.assembled.platform, settings.scope
+    wish = planning.Wish(action, environment_of(settings), platform, scope, root_of(settings))
 
-    async def work() -> Report:
+    async def work() -> Planned:
         async with connecting.reading(options, environ, argocd_of(settings)) as cluster:
             return await planning.plan(cluster, wish)
 
     return connecting.run(work())
+
+
+def root_of(settings: Settings) -> Root | None:
+    """What defines the Applications, by the environment file."""
+    if settings.environment is None:
+        return None
+    file = settings.environment.model
+    parameters = {"environment": file.name, "domain": file.domain}
+    if file.cluster_name:
+        parameters["clusterName"] = file.cluster_name
+    return Root(file.git_repository, file.git_revision, file.git_path or ".", parameters)
 
 
 def acted(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, act: Act) -> Report:

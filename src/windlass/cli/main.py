@@ -93,8 +93,9 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
 )
+@click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
 @click.pass_obj
-def deploy(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
+def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options: Any) -> int:
     """Raise the platform: every application in order, each behind its health gate. What is right is not touched.
 
     Run it again after a failure: it goes on from where it was. The report goes to stdout, the log to stderr.
@@ -103,7 +104,30 @@ def deploy(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     """
     from windlass.cli import deploying, validating  # noqa: PLC0415
 
-    report = deploying.deployed(options, environ)
+    report = deploying.deployed(options, environ, plan)
+    click.echo(validating.rendered(report, form))
+    return report.summary.exit_code
+
+
+@windlass.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope")
+@setting_options("dag", "environment-file", "health-checks", "secrets")
+@click.option(
+    "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
+)
+@click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan`.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
+)
+@click.pass_obj
+def plan(environ: Mapping[str, str], /, action: str, out: str | None, form: str, **options: Any) -> int:
+    """Show what would be done, in which order, why, and how long it would take. Reads only.
+
+    Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
+    """
+    from windlass.cli import plan_files, validating  # noqa: PLC0415
+
+    report = plan_files.planned(options, environ, action, out)
     click.echo(validating.rendered(report, form))
     return report.summary.exit_code
 

@@ -9,10 +9,11 @@ from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application, parse
 from windlass.argo.steps import Stage, Steps
 from windlass.argo.writing import Writer
-from windlass.core.platform import plans, reports, scopes
+from windlass.core.platform import plan_documents, plans, reports, scopes
 from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
+from windlass.errors import WindlassError
 from windlass.operations import locking
 from windlass.operations.live import Live
 from windlass.operations.locking import Claim
@@ -23,6 +24,7 @@ from windlass.orchestrators.embedded import Conduct
 if TYPE_CHECKING:
     from windlass.argo.roots import Root
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.plan_documents import Approved
     from windlass.core.platform.plans import Plan
     from windlass.core.platform.reports import Report
     from windlass.core.platform.scopes import Scope
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
 COMPARED_WITHIN = 120.0  # seconds for a new root to be rendered
 
 
+SHOWN = 5  # differences that are told; the first is enough to refuse
+
+
+class Moved(WindlassError):
+    """What was approved is not what would be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """`root`: what defines the Applications, if nothing in the cluster does."""
@@ -41,6 +50,8 @@ class Wish:
     platform: Platform
     scope: Scope
     root: Root | None = None
+    approved: Approved | None = None
+    """Exactly this is done, or nothing."""
 
 
 async def deploy(access: Access, wish: Wish) -> Report:
@@ -59,6 +70,7 @@ class _Deploy:
         control = self._access.control
         async with self._live.followed(), control.within(self._access.limit):
             plan, snapshot, root = await control.unless_stopped(self._planned())
+            self._check_approved(plan, root)
             if not plan.can_run:
                 return reports.of_plan(self._run(), self._wish.platform, plan, snapshot)
             if plan.is_empty and root is None:
@@ -68,6 +80,8 @@ class _Deploy:
             async with locking.locked(self._access.client, claim, control.fail) as lock:
                 self._writer.allow = lock.check
                 plan, snapshot = await control.unless_stopped(self._settled(root))
+                if root is None:
+                    self._check_approved(plan, root)
                 outcomes = await self._carried_out(plan, snapshot)
             self._begin(RunPhase.REPORT)
             return self._ended(plan, await self._live.snapshot(), outcomes)
@@ -95,20 +109,23 @@ class _Deploy:
             await clock.sleep(PAUSE)
 
     def _root_to_write(self, plan: Plan, snapshot: Snapshot) -> Plain | None:
-        """Ours if it has changed; a new one only if nothing else defines what is missing."""
         if self._wish.root is None:
             return None
-        wanted = roots.rendered(self._wish.root, self._access.argocd)
-        live = self._live.root
-        is_needed = any(step.why == plans.NOT_THERE and step.name not in snapshot.parents for step in plan.steps)
-        if live is None and not is_needed:
-            return None
-        if live is not None and not roots.is_ours(live):
-            return None
-        why = roots.difference(live, wanted)
+        is_needed = plans.has_undefined(plan, snapshot)
+        wanted, why = roots.change(self._wish.root, self._access.argocd, self._live.root, is_needed=is_needed)
         if why:
-            self._notice(f"{roots.NAME}, which defines the Applications, is written first: {why}")
+            self._notice(why)
         return wanted if why else None
+
+    def _check_approved(self, plan: Plan, root: Plain | None) -> None:
+        if self._wish.approved is None:
+            return
+        found = plan_documents.essence(plan, is_root_written=root is not None)
+        if differences := plan_documents.differences(self._wish.approved, found):
+            raise Moved(
+                f"the cluster has moved since the plan was made: {'; '.join(differences[:SHOWN])}",
+                hint="look at a new plan: windlass plan --out FILE",
+            )
 
     async def _settled(self, root: Plain | None) -> tuple[Plan, Snapshot]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windlass.argo import roots
+from windlass.argo.applications import APPLICATIONS, Application
 from windlass.core.platform import plans, reports
 from windlass.core.platform.reports import Action, ApiCalls, Run
+from windlass.kube.api_errors import NotFound
 from windlass.operations.observing import observe
 
 if TYPE_CHECKING:
+    from windlass.argo.roots import Root
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.plans import Plan
     from windlass.core.platform.reports import Report
     from windlass.core.platform.scopes import Scope
     from windlass.operations.observing import Cluster
@@ -20,17 +25,28 @@ _PLANNERS = {Action.DEPLOY: plans.for_deploy, Action.TEARDOWN: plans.for_teardow
 
 @dataclass(frozen=True, slots=True)
 class Wish:
+    """`root`: what would define the Applications, if nothing in the cluster does."""
+
     action: Action
     environment: str
     platform: Platform
     scope: Scope
+    root: Root | None = None
 
 
-async def plan(cluster: Cluster, wish: Wish) -> Report:
+@dataclass(frozen=True, slots=True)
+class Planned:
+    plan: Plan
+    report: Report
+    is_root_written: bool = False
+
+
+async def plan(cluster: Cluster, wish: Wish) -> Planned:
     """By what Argo CD knows now: it is not asked to look again, for that would be a write."""
     started = cluster.now()
     snapshot = (await observe(cluster, wish.platform, wish.platform.graph.names)).snapshot
     found = _PLANNERS[wish.action](wish.platform, snapshot, wish.scope)
+    change = await _root_change(cluster, wish, is_needed=plans.has_undefined(found, snapshot))
     counts = cluster.reader.counts
     run = Run(
         action=wish.action,
@@ -41,4 +57,15 @@ async def plan(cluster: Cluster, wish: Wish) -> Report:
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_dry_run=True,
     )
-    return reports.of_plan(run, wish.platform, found, snapshot)
+    report = reports.of_plan(run, wish.platform, found, snapshot)
+    return Planned(found, replace(report, notices=(change,) if change else ()), is_root_written=bool(change))
+
+
+async def _root_change(cluster: Cluster, wish: Wish, *, is_needed: bool) -> str:
+    if wish.root is None or wish.action is not Action.DEPLOY:
+        return ""
+    try:
+        live = await cluster.reader.get(APPLICATIONS.named(roots.NAME, cluster.argocd), Application)
+    except NotFound:
+        live = None
+    return roots.change(wish.root, cluster.argocd, live, is_needed=is_needed)[1]

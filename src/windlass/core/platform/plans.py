@@ -33,6 +33,8 @@ class Step:
     why: str
     after: tuple[str, ...]
     """Steps of this plan that must have succeeded before."""
+    revisions: tuple[str, ...] = ()
+    """What it will be at, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class Plan:
         return tuple(step for step in self.steps if step.verb is not Verb.AWAIT)
 
 
-Todo = tuple[Verb, str]
+Todo = tuple[Verb, str, tuple[str, ...]]
+"""What, why, and at which revisions."""
 NOT_THERE = "it does not exist"
 
 
@@ -104,7 +107,7 @@ def for_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
     goal = _Goal(
         platform.graph.reversed(),
         looked_at=there,
-        todo=lambda name: (Verb.REMOVE, "it is there") if name in there else None,
+        todo=lambda name: (Verb.REMOVE, "it is there", ()) if name in there else None,
         amiss=lambda _: "it is there and depends on what would be removed",
     )
     return _plan(platform, scope, goal)
@@ -119,7 +122,7 @@ def _plan(platform: Platform, scope: Scope, goal: _Goal) -> Plan:
     outside = goal.graph.restricted_to(names.union(goal.looked_at)).needed_from_outside(names)
     return Plan(
         scope=scope,
-        steps=tuple(Step(span.name, *found[span.name], after=rest.needs[span.name]) for span in timeline),
+        steps=tuple(_step(span.name, found[span.name], rest) for span in timeline),
         unchanged=tuple(sorted(names - found.keys())),
         unmet=tuple(Unmet(name, by, why) for name, by in outside.items() if (why := goal.amiss(name))),
         graph=rest,
@@ -128,20 +131,29 @@ def _plan(platform: Platform, scope: Scope, goal: _Goal) -> Plan:
     )
 
 
+def has_undefined(plan: Plan, snapshot: Snapshot) -> bool:
+    """Whether something is missing that no Application defines."""
+    return any(step.why == NOT_THERE and step.name not in snapshot.parents for step in plan.steps)
+
+
+def _step(name: str, todo: Todo, graph: Graph) -> Step:
+    verb, why, revisions = todo
+    return Step(name, verb, why, graph.needs[name], revisions)
+
+
 def _to_deploy(application: Application, snapshot: Snapshot, wanted: tuple[str, ...] | None) -> Todo | None:
-    state = snapshot.states.get(application.name)
+    state, parent = snapshot.states.get(application.name), snapshot.parents.get(application.name)
     if isinstance(application.target, ResourceRef):
-        return (Verb.AWAIT, why) if (why := _what_is_amiss(application, snapshot)) else None
+        return (Verb.AWAIT, why, ()) if (why := _what_is_amiss(application, snapshot)) else None
     if not isinstance(state, ApplicationState):
-        return Verb.SYNC, NOT_THERE
-    parent = snapshot.parents.get(application.name)
+        return Verb.SYNC, NOT_THERE, parent.revisions if parent else ()
     if parent and not (parent.is_followed or parent.is_automated):
-        return Verb.SYNC, f"its definition in {parent} has changed"
+        return Verb.SYNC, f"its definition in {parent} has changed", parent.revisions
     revisions = wanted_revisions(state) if wanted is None else wanted
     if why := why_sync(state, revisions):
-        return Verb.SYNC, why
+        return Verb.SYNC, why, revisions
     why = _why_closed(gates.Wanted(revisions, state.sources, application.patience), state, snapshot)
-    return (Verb.AWAIT, why) if why else None
+    return (Verb.AWAIT, why, revisions) if why else None
 
 
 def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:

@@ -18,6 +18,7 @@ def text(report: Report) -> str:
         list(_summary(report.summary)),
         ["failures", *(line for failure in report.failures for line in _failure(failure))],
         ["in the way", *(f"  {each.name}: {each.why}; needed by {_list(each.needed_by)}" for each in report.unmet)],
+        ["notices", *(f"  {notice}" for notice in report.notices)],
         ["steps", *_steps(report)],
         ["components", *map(_component, report.components)],
         [

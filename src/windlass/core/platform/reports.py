@@ -142,6 +142,8 @@ class Report:
     unmet: tuple[Unmet, ...] = ()
     compliance: tuple[Finding, ...] = ()
     removal: Removal = NOTHING_LEFT
+    notices: tuple[str, ...] = ()
+    """What somebody should know who relies on this."""
 
 
 @dataclass(frozen=True, slots=True)

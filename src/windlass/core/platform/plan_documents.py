@@ -1,0 +1,107 @@
+"""A plan as a file that somebody approves: what of it must still hold when it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from windlass.core.platform.plans import Verb
+from windlass.core.platform.report_documents import API_VERSION, plain
+from windlass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windlass.core.platform.plans import Plan
+
+KIND = "Plan"
+Doing = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""What is done, after which others, at which revisions."""
+Steps = Mapping[str, Doing]
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The essence of a plan: by step what is done, after which others, at which revisions; and what stays as it is."""
+
+    steps: Steps
+    unchanged: frozenset[str]
+    is_root_written: bool = False
+
+
+def essence(plan: Plan, *, is_root_written: bool) -> Approved:
+    steps = {step.name: (str(step.verb), step.after, step.revisions) for step in plan.steps}
+    return Approved(_changes_first(steps), frozenset(plan.unchanged), is_root_written)
+
+
+def _changes_first(steps: Steps) -> Steps:
+    """Without the wait for what is only awaited: that may have come meanwhile."""
+    awaited = {name for name, (verb, _, _) in steps.items() if verb == Verb.AWAIT}
+    return {
+        name: (verb, tuple(each for each in after if each not in awaited), revisions)
+        for name, (verb, after, revisions) in steps.items()
+    }
+
+
+def document(plan: Plan, about: Mapping[str, str], *, is_root_written: bool) -> dict[str, Any]:
+    """`about`: action, environment, scope."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        **about,
+        "rootWritten": is_root_written,
+        "steps": [plain(step) for step in plan.steps],
+        "unchanged": list(plan.unchanged),
+        "criticalPath": plain(plan.critical_path),
+        "makespan": plan.makespan.total_seconds(),
+    }
+
+
+def read(content: Any, about: Mapping[str, str], where: str) -> Approved:
+    """Refuses what is no plan, and a plan of something else."""
+    if not isinstance(content, dict) or (content.get("apiVersion"), content.get("kind")) != (API_VERSION, KIND):
+        raise InvalidInput("this is no plan", where=where, hint="windlass plan --out FILE writes one")
+    for name, wanted in about.items():
+        if content.get(name) != wanted:
+            what = f"this plan is for {name} {content.get(name)!r}, not {wanted!r}"
+            raise InvalidInput(what, where=where, hint=f"give the same {name}, or make a new plan")
+    try:
+        rows = {row["name"]: (row["verb"], tuple(row["after"]), tuple(row["revisions"])) for row in content["steps"]}
+        return Approved(_changes_first(rows), frozenset(content["unchanged"]), content["rootWritten"] is True)
+    except (KeyError, TypeError):
+        raise InvalidInput(
+            "the plan is damaged", where=where, hint="make a new one: windlass plan --out FILE"
+        ) from None
+
+
+def differences(approved: Approved, found: Approved) -> tuple[str, ...]:
+    """What would be done otherwise than approved; empty if nothing."""
+    return tuple(_differences(approved, found))
+
+
+def _differences(approved: Approved, found: Approved) -> Iterator[str]:
+    if approved.is_root_written != found.is_root_written:
+        yield "the root would now be written" if found.is_root_written else "the root would not be written any more"
+    for name in sorted(approved.steps.keys() | found.steps.keys()):
+        before, now = approved.steps.get(name), found.steps.get(name)
+        if before is None and now is not None:
+            yield f"{name} would now be {done(now[0])}"
+        elif now is None and before is not None and before[0] != Verb.AWAIT:  # what was waited for has come
+            yield f"{name} would not be {done(before[0])} any more"
+        elif before != now and before is not None and now is not None:
+            yield f"{name} would be {done(now[0])} otherwise: {_change(before, now)}"
+    if approved.unchanged | approved.steps.keys() != found.unchanged | found.steps.keys():
+        yield "the platform has other applications"
+
+
+def done(verb: str) -> str:
+    return {"sync": "synced", "await": "awaited", "remove": "removed"}.get(verb, verb)
+
+
+def _change(before: Doing, now: Doing) -> str:
+    if before[0] != now[0]:
+        return f"it was {done(before[0])}"
+    if before[1] != now[1]:
+        return f"after {', '.join(now[1]) or 'nothing'}, not {', '.join(before[1]) or 'nothing'}"
+    return f"at {', '.join(now[2]) or 'nothing known'}, not {', '.join(before[2]) or 'nothing known'}"

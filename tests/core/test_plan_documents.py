@@ -1,0 +1,121 @@
+"""Plans that are approved: what of them must still hold, and how a difference is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import NEW, NOW, OLD, platform, snapshot, source, state
+from windlass.core.platform import plan_documents, plans
+from windlass.core.platform.plan_documents import differences, document, essence, read
+from windlass.core.platform.scopes import parse_scope
+from windlass.core.platform.snapshots import Parent, Snapshot
+from windlass.errors import InvalidInput
+
+CHAIN = platform("keycloak: postgres vault; postgres: ceph; vault: ceph")
+ABOUT = {"action": "deploy", "environment": "staging", "scope": "platform"}
+
+
+def plan(found: Snapshot) -> plans.Plan:
+    return plans.for_deploy(CHAIN, found, parse_scope("platform"))
+
+
+def written(found: Snapshot, *, is_root_written: bool = False) -> Any:
+    return json.loads(json.dumps(document(plan(found), ABOUT, is_root_written=is_root_written)))
+
+
+BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (BEFORE, []),
+        (snapshot("ceph=healthy vault=healthy postgres=healthy"), []),
+        (snapshot("ceph=healthy vault=progressing postgres=progressing"), ["vault would now be awaited"]),
+        (
+            snapshot("ceph=healthy vault=healthy postgres=healthy keycloak=healthy"),
+            ["keycloak would not be synced any more"],
+        ),
+        (
+            snapshot("ceph=healthy vault=healthy", postgres=state(revisions=(OLD,))),
+            [
+                "keycloak would be synced otherwise: after postgres, not nothing",
+                "postgres would be synced otherwise: it was awaited",
+            ],
+        ),
+        (
+            snapshot("ceph=healthy postgres=progressing"),
+            ["keycloak would be synced otherwise: after vault, not nothing", "vault would now be synced"],
+        ),
+        (
+            replace(BEFORE, parents={"keycloak": Parent("argocd", "root", (NEW,))}),
+            [f"keycloak would be synced otherwise: at {NEW}, not nothing known"],
+        ),
+    ],
+)
+def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) -> None:
+    approved = read(written(BEFORE), ABOUT, "plan.json")
+    assert list(differences(approved, essence(plan(now), is_root_written=False))) == told
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (True, True, []),
+        (True, False, ["the root would not be written any more"]),
+        (False, True, ["the root would now be written"]),
+    ],
+)
+def test_the_root_is_part_of_what_is_approved(before: bool, now: bool, told: list[str]) -> None:
+    approved = read(written(BEFORE, is_root_written=before), ABOUT, "plan.json")
+    assert list(differences(approved, essence(plan(BEFORE), is_root_written=now))) == told
+
+
+def test_another_platform_is_told() -> None:
+    other = plans.for_deploy(platform("keycloak: postgres; postgres: ceph"), BEFORE, parse_scope("platform"))
+    approved = read(written(snapshot("ceph=healthy postgres=progressing vault=healthy")), ABOUT, "plan.json")
+    told = differences(approved, essence(other, is_root_written=False))
+    assert told == ("the platform has other applications",)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ([], "this is no plan"),
+        ({"kind": "Plan"}, "this is no plan"),
+        (written(BEFORE) | {"scope": "app:ceph"}, "this plan is for scope 'app:ceph', not 'platform'"),
+        (written(BEFORE) | {"steps": [{}]}, "the plan is damaged"),
+        ({name: value for name, value in written(BEFORE).items() if name != "unchanged"}, "the plan is damaged"),
+        (written(BEFORE) | {"steps": 3}, "the plan is damaged"),
+    ],
+)
+def test_what_is_no_such_plan_is_refused(content: Any, what: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(content, ABOUT, "plan.json")
+    assert (refused.value.what, refused.value.where) == (what, "plan.json")
+
+
+def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
+    parents = {
+        "ceph": Parent("argocd", "root", (NEW,), is_followed=False),
+        "vault": Parent("argocd", "root", (NEW,), is_followed=False, is_automated=True),
+        "keycloak": Parent("argocd", "root", (NEW,)),
+    }
+    old = state(sources=(source(OLD),), compared_to=(source(OLD),), revisions=(OLD,))
+    found = Snapshot(NOW, {"ceph": old, "vault": state(), "postgres": state(revisions=(OLD,))}, parents)
+    steps = {step.name: (step.why, step.revisions) for step in plan(found).steps}
+    assert steps == {
+        "ceph": ("its definition in argocd/root has changed", (NEW,)),
+        "postgres": (f"it is at {OLD[:12]}, wanted is {NEW[:12]}", (NEW,)),
+        "keycloak": ("it does not exist", (NEW,)),
+    }
+    assert not plans.has_undefined(plan(found), found)
+    assert plans.has_undefined(plan(BEFORE), BEFORE)
+
+
+def test_words_for_verbs() -> None:
+    assert [plan_documents.done(str(verb)) for verb in plans.Verb] == ["synced", "awaited", "removed"]
