@@ -131,6 +131,8 @@ async def test_a_client_that_never_asks_is_cut_off(sent: str) -> None:
 
 
 async def test_a_client_that_stays_does_not_hold_up_the_end() -> None:
+    troubles: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, trouble: troubles.append(trouble))
     async with served(running().text, LOOPBACK, 0, patience=3600) as (_, port):
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
         writer.write(b"GET /metrics")
@@ -140,6 +142,7 @@ async def test_a_client_that_stays_does_not_hold_up_the_end() -> None:
     writer.transport.abort()
     with pytest.raises(OSError, match="Connect call failed"):
         await asyncio.open_connection(LOOPBACK, port)
+    assert not troubles
 
 
 async def test_a_port_that_is_taken_is_told_before_anything_begins() -> None:
@@ -156,10 +159,13 @@ async def test_a_port_that_is_taken_is_told_before_anything_begins() -> None:
     )
 
 
-async def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"port 0 \(it must be an address of this machine, or 0\.0\.0\.0\)"):
-        async with served(running().text, "192.0.2.1", 0):
+@pytest.mark.parametrize("address", ["192.0.2.1", "x" * 64])
+async def test_an_address_that_is_not_ours_is_refused(address: str) -> None:
+    hint = "it must be an address of this machine, or 0.0.0.0"
+    with pytest.raises(InvalidInput) as refused:
+        async with served(running().text, address, 0):
             pass
+    assert str(refused.value) == f"--metrics-port: metrics cannot be served on {address} port 0 ({hint})"
 
 
 async def test_a_push_is_one_request_with_all_metrics() -> None:
@@ -201,6 +207,11 @@ async def test_a_gateway_that_is_not_there_and_what_is_not_said_about_it() -> No
     assert told.startswith(f"the Pushgateway at {LOOPBACK}:{fake.port} cannot be reached: ")
     assert "hunter2" not in told
     assert "hunter2" not in repr(Gateway(fake.url, "me:hunter2"))
+
+
+async def test_a_gateway_whose_name_cannot_be_one() -> None:
+    told = await pushed(Gateway(f"http://{'x' * 64}"), running(), "staging")
+    assert told.startswith(f"the Pushgateway at {'x' * 64} cannot be reached: ")
 
 
 def test_a_gateway_has_two_seconds_unless_told_otherwise() -> None:

@@ -35,9 +35,9 @@ async def pushed(gateway: Gateway, metrics: Metrics, environment: str) -> str:
             status = await _sent(metrics.push(gateway.url, environment), gateway.credentials)
     except TimeoutError:
         return f"{where} did not answer within {gateway.timeout:g} s"
-    except OSError as error:
-        return f"{where} cannot be reached: {error.strerror or error}"
-    except (_Unreadable, asyncio.IncompleteReadError, asyncio.LimitOverrunError, UnicodeError):
+    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+        return f"{where} cannot be reached: {getattr(error, 'strerror', None) or error}"
+    except (_Unreadable, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return f"{where} did not answer in HTTP"
     return "" if 200 <= status < 300 else f"{where} refused the metrics: it answered {status}"
 

@@ -29,12 +29,12 @@ async def served(
     text: Callable[[], bytes], address: str, port: int, patience: float = PATIENCE
 ) -> AsyncIterator[tuple[str, int]]:
     """Gives address and port. Whoever is connected at the end is cut off: nobody keeps a run from ending."""
-    under_way: set[asyncio.Task[None]] = set()
+    under_way: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        under_way.add(task)
+        under_way[task] = writer
         try:
             async with asyncio.timeout(patience):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -46,17 +46,17 @@ async def served(
             pass  # no client of ours, or one that went away; the run has nothing to do with it
         finally:
             writer.transport.abort()
-            under_way.discard(task)
+            del under_way[task]
 
     server = await _listening(answer, address, port)
     try:
         yield server.sockets[0].getsockname()[:2]
     finally:
         server.close()
-        for task in under_way:
-            task.cancel()
+        for writer in under_way.values():
+            writer.transport.abort()  # and not a cancelled task, which asyncio would tell the user about
         if under_way:
-            await asyncio.wait(set(under_way))
+            await asyncio.wait(list(under_way))
 
 
 async def _listening(
@@ -64,12 +64,12 @@ async def _listening(
 ) -> asyncio.Server:
     try:
         return await asyncio.start_server(answer, address, port, limit=LONGEST_HEAD)
-    except (OSError, OverflowError) as error:
-        number = error.errno if isinstance(error, OSError) else None
+    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+        number = getattr(error, "errno", None) or errno.EADDRNOTAVAIL  # from Python 3.13 on it comes without its number
         raise InvalidInput(
             f"metrics cannot be served on {address} port {port}",
             where="--metrics-port",
-            hint=_HINTS.get(number or 0, str(error)),
+            hint=_HINTS.get(number, str(error)),
         ) from None
 
 
