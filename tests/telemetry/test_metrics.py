@@ -19,13 +19,17 @@ from windlass.core.platform.gates import Evidence, Open
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.verdicts import Verdict
-from windlass.errors import InvalidInput
+from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.telemetry.metrics import BUCKETS, Metrics, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+class TooLate(WindlassError):
+    exit_code = ExitCode.TIMEOUT
 
 
 def samples(metrics: Metrics) -> Samples:
@@ -149,23 +153,22 @@ def test_a_failure_without_a_judgement_is_counted_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"),
+    ("error", "status", "kind"),
     [
-        (InvalidInput("hunter2"), "InvalidInput"),
-        (ExceptionGroup("all", [ExceptionGroup("some", [ConnectionResetError("x")])]), "ConnectionResetError"),
-        (asyncio.CancelledError(), "Interrupted"),
-        (KeyboardInterrupt(), "Interrupted"),
+        (InvalidInput("hunter2"), "failure", "InvalidInput"),
+        (ExceptionGroup("all", [ExceptionGroup("some", [ConnectionResetError()])]), "failure", "ConnectionResetError"),
+        (asyncio.CancelledError(), "failure", "Interrupted"),
+        (KeyboardInterrupt(), "failure", "Interrupted"),
+        (TooLate("hunter2"), "timeout", "TooLate"),
     ],
 )
-def test_an_action_that_ends_without_a_report_failed(error: BaseException, kind: str) -> None:
+def test_an_action_that_ends_without_a_report(error: BaseException, status: str, kind: str) -> None:
     moments = [NOW, at(30)]
     metrics = Metrics("validate", lambda: moments.pop(0))
     metrics.broke(error)
-    assert hot(metrics, "executor_action_status") == {"validate": "failure"}
+    assert hot(metrics, "executor_action_status") == {"validate": status}
     assert errors(metrics) == {kind: 1}
-    assert (
-        samples(metrics)["executor_action_duration_seconds_sum", (("action", "validate"), ("status", "failure"))] == 30
-    )
+    assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "validate"), ("status", status))] == 30
 
 
 def test_an_error_after_the_report_changes_nothing() -> None:

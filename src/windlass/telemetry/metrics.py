@@ -21,6 +21,7 @@ from windlass.core.platform.events import Event, NodeEnded, NodeWaits
 from windlass.core.platform.gates import Failed
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
+from windlass.errors import ExitCode, WindlassError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,8 +99,10 @@ class Metrics(Collector):
     def broke(self, error: BaseException) -> None:
         """It ended without a report; counts nothing if there was one."""
         if self._status is Status.RUNNING:
-            self._end(Status.FAILURE, self._now() - self._began)
-            self._errors[_kind(error)] += 1
+            first = _first(error)
+            is_out_of_time = isinstance(first, WindlassError) and first.exit_code is ExitCode.TIMEOUT
+            self._end(Status.TIMEOUT if is_out_of_time else Status.FAILURE, self._now() - self._began)
+            self._errors[type(first).__name__ if isinstance(first, Exception) else "Interrupted"] += 1
 
     def _end(self, status: Status, took: timedelta) -> None:
         self._status, self._took = status, took
@@ -151,11 +154,11 @@ class Metrics(Collector):
         return made[0]
 
 
-def _kind(error: BaseException) -> str:
-    """A word that stays the same: of errors that came together, the first; of any way to stop a run, one word."""
+def _first(error: BaseException) -> BaseException:
+    """Of errors that came together."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__ if isinstance(error, Exception) else "Interrupted"
+    return error
 
 
 def _one_hot(family: GaugeMetricFamily, name: str, has: StrEnum, words: Sequence[StrEnum]) -> None:
