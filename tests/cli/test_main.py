@@ -11,7 +11,9 @@ from tests.processes import windlass
 from windlass import __version__
 from windlass.cli.main import main
 
-HEAVY = ["aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl"]
+HEAVY = [
+    "aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl", "structlog", "prometheus_client", "rich", "lupa",
+]  # fmt: skip
 
 
 def test_version() -> None:

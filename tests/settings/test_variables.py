@@ -12,6 +12,7 @@ import pytest
 from tests.settings.worlds import ENVIRONMENT
 from windlass.core.platform.scopes import Extent, Scope
 from windlass.settings.loading import Inputs, load
+from windlass.settings.mounts import SECRETS
 from windlass.settings.variables import PLAIN_CREDENTIALS, SETTINGS
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def test_every_variable_of_the_contract_is_read() -> None:
     assert {setting.variable for setting in SETTINGS if setting.variable} == {
         "KUBECONFIG_DATA", "KUBECONFIG_PATH", "ENVIRONMENT", "TARGET_SCOPE", "DRY_RUN", "LOG_LEVEL", "LOG_FORMAT",
         "ACTION_TIMEOUT", "PV_POLICY", "TEARDOWN_CONFIRM", "TRACE_ID", "SPAN_ID", "TRACEPARENT",
+        "METRICS_PORT", "METRICS_ADDRESS", "METRICS_FILE", "PUSHGATEWAY_URL",
     }  # fmt: skip
     assert all(setting.option for setting in SETTINGS if not setting.is_secret), "each but a secret has an option"
 
@@ -59,6 +61,11 @@ def test_every_variable_of_the_contract_is_read() -> None:
         ("LOG_LEVEL", "warn", "warn"),
         ("LOG_FORMAT", "text", "text"),
         ("PV_POLICY", "snapshot", "snapshot"),
+        ("METRICS_PORT", "9090", 9090),
+        ("METRICS_ADDRESS", "0.0.0.0", "0.0.0.0"),
+        ("METRICS_FILE", "/m/windlass.prom", "/m/windlass.prom"),
+        ("PUSHGATEWAY_URL", "https://push.example:9091/base", "https://push.example:9091/base"),
+        ("PUSHGATEWAY_URL", "http://[::1]", "http://[::1]"),
         ("TRACE_ID", "a" * 32, "a" * 32),
         ("SPAN_ID", "b" * 16, "b" * 16),
         ("TRACEPARENT", f"00-{'a' * 32}-{'b' * 16}-01", f"00-{'a' * 32}-{'b' * 16}-01"),
@@ -81,6 +88,24 @@ def test_a_variable_that_is_right(world: World, variable: str, text: str, value:
         ("LOG_FORMAT", "yaml", "must be text or json"),
         ("ACTION_TIMEOUT", "120", "must be a duration like 90s, 10m or 1h30m"),
         ("PV_POLICY", "keep", "must be retain, delete or snapshot"),
+        *[("METRICS_PORT", text, "must be a port from 1 to 65535") for text in ("0", "65536", "-1", "9 ", "٣", "http")],
+        *[
+            ("PUSHGATEWAY_URL", text, "must be the URL of a Pushgateway: http://host:9091")
+            for text in (
+                "push:9091",
+                "ftp://push",
+                "http://",
+                "http://push:x",
+                "http://push?a",
+                "http://pu sh",
+                "http://[",
+            )
+        ],
+        (
+            "PUSHGATEWAY_URL",
+            "http://me:hunter2@push",
+            "a credential in plain text is refused (mount it as /secrets/pushgateway-auth, user:password)",
+        ),
         ("TRACE_ID", "0" * 32, "must be 32 hexadecimal digits, not all zero"),
         ("SPAN_ID", "xyz", "must be 16 hexadecimal digits, not all zero"),
         ("TRACEPARENT", "00-a-b-01", "must be a W3C trace context: 00-TRACE-SPAN-01"),
@@ -214,7 +239,7 @@ def test_credential_files_are_known_by_name_and_others_are_noticed(world: World)
     found = world.load().mounts
     assert set(found.secrets) == {"git-username", "git-password", "argocd-token"}
     assert [notice.replace(f"{world.directory}/", "") for notice in found.notices] == [
-        "secrets/notes.txt is ignored: known are git-username, git-password, git-ssh-key, registry.json, argocd-token"
+        f"secrets/notes.txt is ignored: known are {', '.join(SECRETS)}"
     ]
 
 

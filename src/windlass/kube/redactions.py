@@ -16,7 +16,7 @@ _SECRETS = (
     (re.compile(r"-----BEGIN [^-]*-----.*?(-----END [^-]*-----|$)", re.DOTALL), HIDDEN),
     (re.compile(r"\beyJ[\w-]+\.[\w-]*\.?[\w-]*"), HIDDEN),  # a JWT
     (re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE), rf"\1 {HIDDEN}"),
-    (re.compile(r"://[^/\s@]+@"), f"://{HIDDEN}@"),
+    (re.compile(r"://[^/\s]+@"), f"://{HIDDEN}@"),
     (re.compile(r"((?:secret|passw(?:or)?d|key)[\"']?\s?[=:]\s?)[\"']?[^\s\"',}]+", re.IGNORECASE), rf"\1{HIDDEN}"),
     (
         re.compile(r"(token(?:=|[\"']\s?:\s?))[\"']?[^\s\"',}]+", re.IGNORECASE),
@@ -38,9 +38,15 @@ def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
     return text if len(text) <= EXCERPT else "…" + text[1 - EXCERPT :]
 
 
-def one_line_without_secrets(text: str) -> str:
+def without_secret_shapes(text: str) -> str:
+    """Without what is a secret by its form or by the word before it; long runs of letters and digits stay."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
+    return text
+
+
+def one_line_without_secrets(text: str) -> str:
+    text = without_secret_shapes(text)
     text = _LONG_RUN.sub(lambda run: HIDDEN if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0], text)
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
     return re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token")
+SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
 _HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Z][A-Za-z0-9]*)\.lua")
 
 

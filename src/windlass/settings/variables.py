@@ -7,6 +7,7 @@ import binascii
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from windlass.core.platform.scopes import FORMS, parse_scope
 from windlass.errors import InvalidInput
@@ -66,6 +67,28 @@ def _traceparent(text: str) -> str:
     return text
 
 
+def _port(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", text, re.ASCII) or not 1 <= int(text) <= 65535:
+        raise ValueError("must be a port from 1 to 65535")
+    return int(text)
+
+
+def _gateway(text: str) -> str:
+    """Errors do not show the URL: it may hold a password."""
+    try:
+        url = urlsplit(text)
+        usable = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query + url.fragment
+    except ValueError:
+        usable = False
+    if not usable or not re.fullmatch("[!-~]+", text):
+        raise ValueError("must be the URL of a Pushgateway: http://host:9091")
+    if "@" in url.netloc:
+        raise InvalidInput(
+            "a credential in plain text is refused", hint="mount it as /secrets/pushgateway-auth, user:password"
+        )
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     name: str
@@ -118,6 +141,22 @@ SETTINGS = (
     Setting("span-id", "Span this run belongs to.", "--span-id", "SPAN_ID", parse=_hexadecimal(16), metavar="HEX"),
     Setting(
         "traceparent", "Both, as W3C writes them.", "--traceparent", "TRACEPARENT", parse=_traceparent, metavar="TEXT"
+    ),
+    Setting(
+        "metrics-port", "Serve metrics on this port while running.", "--metrics-port", "METRICS_PORT",
+        parse=_port, metavar="PORT",
+    ),
+    Setting(
+        "metrics-address", "Address to serve them on; in a pod 0.0.0.0.", "--metrics-address", "METRICS_ADDRESS",
+        default="127.0.0.1", metavar="ADDRESS",
+    ),
+    Setting(
+        "metrics-file", "File to write metrics to, for node_exporter.", "--metrics-file", "METRICS_FILE",
+        metavar="FILE",
+    ),
+    Setting(
+        "pushgateway", "Pushgateway to send metrics to at the end.", "--pushgateway", "PUSHGATEWAY_URL",
+        parse=_gateway, metavar="URL",
     ),
     Setting(
         "environment-file", "Environment file.", "--environment-file",

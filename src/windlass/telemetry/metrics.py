@@ -1,0 +1,172 @@
+"""The four metrics of an action. No text of others gets in: labels are names of the platform and words of ours."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest, push_to_gateway, write_to_textfile
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from windlass.core.platform.events import Event, NodeEnded, NodeWaits
+from windlass.core.platform.gates import Failed
+from windlass.core.platform.health import Health
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.errors import ExitCode, WindlassError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
+    from pathlib import Path
+
+    from windlass.core.platform.reports import Report
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+JOB = "windlass"
+BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 2700, 3600, 5400, 7200)
+"""Seconds: from a plan that finds nothing to do up to two hours, the time limit of a run unless told otherwise."""
+_HEALTHS = {str(health): health for health in Health}
+
+
+class Status(StrEnum):
+    RUNNING = "running"
+    SUCCESS = "success"
+    FAILURE = "failure"
+    PARTIAL = "partial"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A request as a Pushgateway wants it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Metrics(Collector):
+    """Of one action: it runs from the moment this is made until `ended` or `broke`."""
+
+    def __init__(self, action: str, now: Callable[[], datetime]) -> None:
+        self._action = action
+        self._now = now
+        self._began = now()
+        self._status = Status.RUNNING
+        self._took: timedelta | None = None
+        self._healths: dict[str, Health] = {}
+        self._errors: Counter[str] = Counter()
+        self._failed: set[str] = set()
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, NodeWaits) and event.reason in _HEALTHS:
+            self._healths[event.name] = _HEALTHS[event.reason]
+        elif isinstance(event, NodeEnded):
+            self._tell_end_of(event.outcome)
+
+    def _tell_end_of(self, outcome: Outcome) -> None:
+        judgement = outcome.judgement
+        if judgement is not None and judgement.evidence is not None:
+            self._healths[outcome.name] = judgement.evidence.health
+        if outcome.result is Result.FAILED:
+            self._fail(outcome.name, str(judgement.reason) if isinstance(judgement, Failed) else "Failed")
+
+    def _fail(self, name: str, reason: str) -> None:
+        """Each component fails once in a run: the report tells again what the events told."""
+        if name not in self._failed:
+            self._failed.add(name)
+            self._errors[reason] += 1
+
+    def ended(self, report: Report) -> None:
+        self._end(Status(report.summary.verdict), report.summary.duration)
+        for component in report.components:
+            self._healths[component.name] = component.health
+        for failure in report.failures:
+            self._fail(failure.name, failure.reason)
+
+    def broke(self, error: BaseException) -> None:
+        """It ended without a report; counts nothing if there was one."""
+        if self._status is Status.RUNNING:
+            first = _first(error)
+            is_out_of_time = isinstance(first, WindlassError) and first.exit_code is ExitCode.TIMEOUT
+            self._end(Status.TIMEOUT if is_out_of_time else Status.FAILURE, self._now() - self._began)
+            self._errors[type(first).__name__ if isinstance(first, Exception) else "Interrupted"] += 1
+
+    def _end(self, status: Status, took: timedelta) -> None:
+        self._status, self._took = status, took
+
+    def collect(self) -> Iterator[Metric]:
+        duration = HistogramMetricFamily(
+            "executor_action_duration_seconds", "Action execution time.", labels=("action", "status")
+        )
+        if self._took is not None:
+            seconds = self._took.total_seconds()
+            duration.add_metric((self._action, str(self._status)), _buckets(seconds), seconds)
+        yield duration
+        status = GaugeMetricFamily(
+            "executor_action_status", "Current action status: 1 for the one it has.", labels=("action", "status")
+        )
+        _one_hot(status, self._action, self._status, list(Status))
+        yield status
+        health = GaugeMetricFamily(
+            "executor_component_health", "Per-component health: 1 for the one it has.", labels=("component", "health")
+        )
+        for name, has in sorted(self._healths.items()):
+            _one_hot(health, name, has, list(Health))
+        yield health
+        errors = CounterMetricFamily("executor_errors_total", "Error count by type.", labels=("type",))
+        for reason, number in sorted(self._errors.items()):
+            errors.add_metric((reason,), number)
+        yield errors
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
+
+    def write(self, path: Path) -> None:
+        """Whole or not at all: into a file beside it, which takes its name."""
+        write_to_textfile(str(path), self._registry)
+
+    def push(self, gateway: str, environment: str) -> Push:
+        """Replaces what was pushed for this environment before."""
+        made: list[Push] = []
+
+        def keep(
+            url: str, method: str, timeout: object, headers: Sequence[tuple[str, str]], data: bytes
+        ) -> Callable[[], None]:
+            del timeout  # who sends it has his own
+            made.append(Push(method, url, dict(headers), data))
+            return lambda: None
+
+        group = {"environment": environment} if environment else {}
+        push_to_gateway(gateway, JOB, self._registry, group, handler=keep)
+        return made[0]
+
+
+def _first(error: BaseException) -> BaseException:
+    """Of errors that came together."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _one_hot(family: GaugeMetricFamily, name: str, has: StrEnum, words: Sequence[StrEnum]) -> None:
+    for word in words:
+        family.add_metric((name, str(word)), 1 if word is has else 0)
+
+
+def _buckets(seconds: float) -> list[tuple[str, float]]:
+    """Of one observation; each bucket holds all that is not longer."""
+    limits = itertools.chain(BUCKETS, [float("inf")])
+    return [("+Inf" if limit == float("inf") else str(float(limit)), float(seconds <= limit)) for limit in limits]

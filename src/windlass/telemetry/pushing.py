@@ -1,0 +1,68 @@
+"""Metrics to a Pushgateway: one request within a time limit, and words about what went wrong instead of an error."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from windlass.telemetry.metrics import Metrics, Push
+
+TIMEOUT = 2.0  # seconds for all of it: a gateway that hangs must not hold up the end of a run
+
+
+class _Unreadable(Exception):
+    """What answered does not speak HTTP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    url: str
+    credentials: str = field(default="", repr=False)
+    """`user:password`."""
+    timeout: float = TIMEOUT
+
+
+async def pushed(gateway: Gateway, metrics: Metrics, environment: str) -> str:
+    """What went wrong; empty if the gateway took it."""
+    where = f"the Pushgateway at {urlsplit(gateway.url).netloc.rpartition('@')[2]}"
+    try:
+        async with asyncio.timeout(gateway.timeout):
+            status = await _sent(metrics.push(gateway.url, environment), gateway.credentials)
+    except TimeoutError:
+        return f"{where} did not answer within {gateway.timeout:g} s"
+    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+        return f"{where} cannot be reached: {getattr(error, 'strerror', None) or error}"
+    except (_Unreadable, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return f"{where} did not answer in HTTP"
+    return "" if 200 <= status < 300 else f"{where} refused the metrics: it answered {status}"
+
+
+async def _sent(push: Push, credentials: str) -> int:
+    url = urlsplit(push.url)
+    is_secure = url.scheme == "https"
+    headers = {"Host": url.netloc.rpartition("@")[2], "Connection": "close", "Content-Length": str(len(push.body))}
+    if credentials:
+        headers["Authorization"] = f"Basic {base64.b64encode(credentials.strip().encode()).decode()}"
+    lines = [f"{push.method} {url.path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in {**headers, **push.headers}.items()]
+    reader, writer = await asyncio.open_connection(
+        url.hostname, url.port or (443 if is_secure else 80), ssl=ssl.create_default_context() if is_secure else None
+    )
+    try:
+        writer.write("\r\n".join([*lines, "", ""]).encode() + push.body)
+        await writer.drain()
+        return _status(await reader.readuntil(b"\r\n"))
+    finally:
+        writer.transport.abort()
+
+
+def _status(line: bytes) -> int:
+    protocol, _, rest = line.decode("latin-1").partition(" ")
+    if not protocol.startswith("HTTP/1.") or not rest[:3].isdigit():
+        raise _Unreadable
+    return int(rest[:3])

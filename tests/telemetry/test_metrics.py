@@ -1,0 +1,252 @@
+"""Names, labels and values as Prometheus reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.builders import NOW, at
+from tests.telemetry.runs import events, outcomes, report
+from windlass.core.platform.events import NodeEnded, NodeWaits
+from windlass.core.platform.gates import Evidence, Open
+from windlass.core.platform.health import Health
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.verdicts import Verdict
+from windlass.errors import ExitCode, InvalidInput, WindlassError
+from windlass.telemetry.metrics import BUCKETS, Metrics, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+class TooLate(WindlassError):
+    exit_code = ExitCode.TIMEOUT
+
+
+def samples(metrics: Metrics) -> Samples:
+    families = list(text_string_to_metric_families(metrics.text().decode()))
+    return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
+
+
+def running() -> Metrics:
+    return Metrics("deploy", lambda: NOW)
+
+
+def hot(metrics: Metrics, name: str) -> dict[str, str]:
+    """By action or component: the one status or health that it has. Exactly one is 1 and the others are 0."""
+    found: dict[str, list[str]] = {}
+    values: dict[str, list[float]] = {}
+    for (metric, labels), value in samples(metrics).items():
+        if metric == name:
+            (_, owner), (_, word) = labels
+            values.setdefault(owner, []).append(value)
+            found.setdefault(owner, []).extend([word] if value == 1 else [])
+    for owner, all_values in values.items():
+        assert sorted(all_values) == [0.0] * (len(all_values) - 1) + [1.0], owner
+    return {owner: word for owner, [word] in found.items()}
+
+
+def errors(metrics: Metrics) -> dict[str, float]:
+    return {
+        labels[0][1]: value for (name, labels), value in samples(metrics).items() if name == "executor_errors_total"
+    }
+
+
+def test_the_four_metrics_their_types_and_labels_and_nothing_else() -> None:
+    metrics = running()
+    for event in events():
+        metrics.tell(event)
+    metrics.ended(report())
+    families = list(text_string_to_metric_families(metrics.text().decode()))
+    assert {(family.name, family.type) for family in families} == {
+        ("executor_action_duration_seconds", "histogram"),
+        ("executor_action_status", "gauge"),
+        ("executor_component_health", "gauge"),
+        ("executor_errors", "counter"),
+    }
+    assert {(s.name, frozenset(s.labels)) for family in families for s in family.samples} == {
+        ("executor_action_duration_seconds_bucket", frozenset({"action", "status", "le"})),
+        ("executor_action_duration_seconds_count", frozenset({"action", "status"})),
+        ("executor_action_duration_seconds_sum", frozenset({"action", "status"})),
+        ("executor_action_status", frozenset({"action", "status"})),
+        ("executor_component_health", frozenset({"component", "health"})),
+        ("executor_errors_total", frozenset({"type"})),
+    }
+    typed = re.findall(r"^# TYPE (\S+)", metrics.text().decode(), re.MULTILINE)
+    assert typed == [
+        "executor_action_duration_seconds",
+        "executor_action_status",
+        "executor_component_health",
+        "executor_errors_total",
+    ]
+
+
+def test_while_it_runs_it_says_running_and_no_duration() -> None:
+    metrics = running()
+    assert hot(metrics, "executor_action_status") == {"deploy": "running"}
+    assert {name for name, _ in samples(metrics)} == {"executor_action_status"}
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_every_verdict_is_a_status(verdict: Verdict) -> None:
+    metrics, made = running(), report()
+    metrics.ended(replace(made, summary=replace(made.summary, verdict=verdict)))
+    assert hot(metrics, "executor_action_status") == {"deploy": str(verdict)}
+    assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "deploy"), ("status", verdict))] == 90
+
+
+def test_there_is_a_status_for_each_verdict_and_one_more() -> None:
+    assert {str(status) for status in Status} == {str(verdict) for verdict in Verdict} | {"running"}
+
+
+@pytest.mark.parametrize("seconds", [0, 0.4, 1, 90, 7200, 10_000])
+def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float) -> None:
+    metrics = running()
+    metrics.ended(report(seconds=seconds))
+    found = {
+        float(dict(labels)["le"]): value
+        for (name, labels), value in samples(metrics).items()
+        if name == "executor_action_duration_seconds_bucket"
+    }
+    assert found == {limit: float(seconds <= limit) for limit in [*BUCKETS, float("inf")]}
+
+
+def test_health_follows_the_run_and_the_report_has_the_last_word() -> None:
+    metrics = running()
+    metrics.tell(NodeWaits("ceph", "Progressing", "0 of 3"))
+    metrics.tell(NodeWaits("ceph", "NotFresh", "a refresh is under way"))
+    assert hot(metrics, "executor_component_health") == {"ceph": "Progressing"}
+    for outcome in outcomes():
+        metrics.tell(NodeEnded(outcome))
+    assert hot(metrics, "executor_component_health") == {"ceph": "Healthy", "postgres": "Degraded"}
+    metrics.ended(report())
+    assert hot(metrics, "executor_component_health") == {
+        "ceph": "Healthy",
+        "keycloak": "Missing",
+        "postgres": "Degraded",
+        "ready": "Missing",
+    }
+
+
+def test_errors_are_counted_once_by_their_reason() -> None:
+    metrics = running()
+    for event in events():
+        metrics.tell(event)
+    assert errors(metrics) == {"Degraded": 1}
+    metrics.ended(report())
+    assert errors(metrics) == {"Degraded": 1, "OutOfTime": 1}
+
+
+def test_a_failure_without_a_judgement_is_counted_too() -> None:
+    metrics = running()
+    metrics.tell(NodeEnded(Outcome("ceph", Result.FAILED)))
+    assert errors(metrics) == {"Failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind"),
+    [
+        (InvalidInput("hunter2"), "failure", "InvalidInput"),
+        (ExceptionGroup("all", [ExceptionGroup("some", [ConnectionResetError()])]), "failure", "ConnectionResetError"),
+        (asyncio.CancelledError(), "failure", "Interrupted"),
+        (KeyboardInterrupt(), "failure", "Interrupted"),
+        (TooLate("hunter2"), "timeout", "TooLate"),
+    ],
+)
+def test_an_action_that_ends_without_a_report(error: BaseException, status: str, kind: str) -> None:
+    moments = [NOW, at(30)]
+    metrics = Metrics("validate", lambda: moments.pop(0))
+    metrics.broke(error)
+    assert hot(metrics, "executor_action_status") == {"validate": status}
+    assert errors(metrics) == {kind: 1}
+    assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "validate"), ("status", status))] == 30
+
+
+def test_an_error_after_the_report_changes_nothing() -> None:
+    metrics = running()
+    metrics.ended(report())
+    before = metrics.text()
+    metrics.broke(RuntimeError())
+    assert metrics.text() == before
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=8)
+
+
+def succeeded(name: str, health: Health) -> NodeEnded:
+    return NodeEnded(Outcome(name, Result.SUCCEEDED, Open(Evidence(NOW, health))))
+
+
+TOLD = st.one_of(
+    st.builds(NodeWaits, NAMES, st.sampled_from([*Health, "NotFresh"]).map(str), st.just("")),
+    st.builds(succeeded, NAMES, st.sampled_from(Health)),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(TOLD))
+def test_each_component_has_exactly_one_health_the_last_that_was_told(told: list[NodeWaits | NodeEnded]) -> None:
+    metrics, last = running(), {}
+    for event in told:
+        metrics.tell(event)
+        if isinstance(event, NodeEnded):
+            assert event.outcome.judgement
+            assert event.outcome.judgement.evidence
+            last[event.outcome.name] = str(event.outcome.judgement.evidence.health)
+        elif event.reason != "NotFresh":
+            last[event.name] = event.reason
+    assert hot(metrics, "executor_component_health") == last
+    assert hot(metrics, "executor_action_status") == {"deploy": "running"}
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(codec="utf-8"), min_size=4).map(lambda text: f"s3cr3t{text}"))
+def test_what_others_said_stands_in_no_metric(said: str) -> None:
+    metrics = running()
+    for event in events(said):
+        metrics.tell(event)
+    metrics.ended(report(said))
+    assert "s3cr3t" not in metrics.text().decode()
+
+
+def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path, metrics = tmp_path / "windlass.prom", running()
+    path.write_text("what was there before\n")
+    with path.open() as reader:
+        metrics.write(path)
+        assert (
+            reader.read() == "what was there before\n"
+        )  # a new file took the name; who reads the old one has it whole
+    assert path.read_bytes() == metrics.text()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "windlass.prom"
+    path.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        running().write(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("gateway", "environment", "url"),
+    [
+        ("http://push:9091", "staging", "http://push:9091/metrics/job/windlass/environment/staging"),
+        ("https://push/base/", "", "https://push/base/metrics/job/windlass"),
+    ],
+)
+def test_a_push_replaces_what_its_environment_pushed_before(gateway: str, environment: str, url: str) -> None:
+    metrics = running()
+    push = metrics.push(gateway, environment)
+    assert (push.method, push.url, push.body) == ("PUT", url, metrics.text())
+    assert push.headers == {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
