@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from windlass.argo.roots import Root
 from windlass.cli import connecting
 from windlass.cli.options import given
+from windlass.cli.telling import followed
+from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
 from windlass.operations.observing import ARGOCD
@@ -21,8 +23,8 @@ from windlass.settings.loading import Inputs, load
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from windlass.core.platform.events import Event, Tell
     from windlass.core.platform.reports import Action, Report
+    from windlass.kube.calls import Calls
     from windlass.operations.planning import Planned
     from windlass.settings.loading import Settings
 
@@ -65,19 +67,27 @@ def root_of(settings: Settings) -> Root | None:
     return Root(file.git_repository, file.git_revision, file.git_path or ".", parameters)
 
 
-def acted(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, act: Act) -> Report:
+def acted(
+    options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action, act: Act
+) -> Report:
     """To its end, or to an early one by a signal; there is a report of both."""
-    return asyncio.run(_acted(options, environ, settings, act))
+
+    async def work() -> Report:
+        async with followed(settings, action) as tell:
+            report = await _acted(connecting.calls_to(options, environ), settings, Control(tell), act)
+            tell.ended(report)
+            return report
+
+    return asyncio.run(work())
 
 
-async def _acted(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, act: Act) -> Report:
-    calls = connecting.calls_to(options, environ)
+async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -> Report:
     client = KubeClient(calls)
     limit = settings.values["timeout"].value
     assert isinstance(limit, timedelta)
     try:
-        control = Control(_tell())
         _stop_by_signals(control)
+        control.tell(PhaseBegan(RunPhase.CONNECT))
         now = await connecting.server_clock(calls)
         return await act(Access(client, now, argocd_of(settings), str(uuid.uuid4()), control, limit))
     finally:
@@ -96,10 +106,3 @@ def _stop_by_signals(control: Control) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-
-
-def _tell() -> Tell:
-    def tell(event: Event) -> None:
-        print(event, file=sys.stderr)  # noqa: T201
-
-    return tell

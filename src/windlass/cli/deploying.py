@@ -27,4 +27,4 @@ def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str |
     async def act(access: Access) -> Report:
         return await deploy.deploy(access, wish)
 
-    return acting.acted(options, environ, settings, act)
+    return acting.acted(options, environ, settings, Action.DEPLOY, act)

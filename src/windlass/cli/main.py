@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+FOLLOWED = (
+    *("log-level", "log-format", "metrics-port", "metrics-address", "metrics-file", "pushgateway"),
+    *("trace-id", "span-id", "traceparent"),
+)
+"""Settings of who follows a run."""
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def windlass() -> None:
@@ -89,7 +96,7 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets", "log-level", "log-format")
+@setting_options("dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
 )

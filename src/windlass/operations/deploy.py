@@ -17,6 +17,7 @@ from windlass.errors import WindlassError
 from windlass.operations import locking
 from windlass.operations.live import Live
 from windlass.operations.locking import Claim
+from windlass.operations.runs import unwrapped
 from windlass.operations.validate import PAUSE, SETTLING
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -55,7 +56,8 @@ class Wish:
 
 
 async def deploy(access: Access, wish: Wish) -> Report:
-    return await _Deploy(access, wish).report()
+    with unwrapped():
+        return await _Deploy(access, wish).report()
 
 
 class _Deploy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +11,7 @@ from windlass.core.platform.events import Level, Noticed
 from windlass.errors import ExitCode, WindlassError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from datetime import datetime, timedelta
 
     from windlass.core.platform.events import Tell
@@ -22,6 +22,18 @@ R = TypeVar("R")
 
 class OutOfTime(WindlassError):
     exit_code = ExitCode.TIMEOUT
+
+
+@contextmanager
+def unwrapped() -> Iterator[None]:
+    """Task groups wrap what was raised inside them; the first cause is what the caller wants to hear."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        first: BaseException = group
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
 
 
 @dataclass(slots=True)
