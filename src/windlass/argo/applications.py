@@ -6,7 +6,7 @@ Any part may be absent or null: a new Application has no status, an operation th
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -247,6 +247,34 @@ def hook_rows(application: Application) -> Iterator[ResultRow]:
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     return (row for row in (result.resources if result else None) or () if row.hook_type)
+
+
+class LiveRow(NamedTuple):
+    """An object of an Application that is there."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def live_rows(application: Application) -> list[LiveRow]:
+    rows = (application.status or _NO_STATUS).resources or ()
+    return [LiveRow(row.group or "", row.kind or "", row.namespace or "", row.name or "") for row in rows if row.name]
+
+
+def failed_rows(application: Application) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and message of what the last operation could not sync."""
+    state = (application.status or _NO_STATUS).operation_state
+    result = state.sync_result if state else None
+    for row in (result.resources if result else None) or ():
+        if row.status == "SyncFailed":
+            yield row.kind or "", row.name or "", row.message or ""
+
+
+def is_remote(application: Application) -> bool:
+    """It deploys to another cluster."""
+    return _is_remote((application.spec or _Spec()).destination or _Destination())
 
 
 def result_of(application: Application, child: Place) -> tuple[str, str]:

@@ -23,6 +23,8 @@ from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windlass.argo.roots import Root
     from windlass.core.platform.applications import Platform
     from windlass.core.platform.plan_documents import Approved
@@ -76,7 +78,7 @@ class _Deploy:
             if not plan.can_run:
                 return reports.of_plan(self._run(), self._wish.platform, plan, snapshot)
             if plan.is_empty and root is None:
-                return self._ended(plan, snapshot, ())
+                return self._ended(plan, snapshot, (), {})
             self._begin(RunPhase.LOCK)
             claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
             async with locking.locked(self._access.client, claim, control.fail) as lock:
@@ -86,7 +88,8 @@ class _Deploy:
                     self._check_approved(plan, root)
                 outcomes = await self._carried_out(plan, snapshot)
             self._begin(RunPhase.REPORT)
-            return self._ended(plan, await self._live.snapshot(), outcomes)
+            failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
+            return self._ended(plan, await self._live.snapshot(), outcomes, await self._live.diagnostics(failed))
 
     async def _planned(self) -> tuple[Plan, Snapshot, Plain | None]:
         """And the root as it shall be, if it has to be written first."""
@@ -168,9 +171,12 @@ class _Deploy:
             await self._live.end_operations(access.run_id)
         return outcomes
 
-    def _ended(self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...]) -> Report:
+    def _ended(
+        self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...], diagnostics: Mapping[str, tuple[str, ...]]
+    ) -> Report:
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
-        return reports.of_run(self._run(), self._wish.platform, plan, (*unchanged, *outcomes), Ending(snapshot))
+        ending = Ending(snapshot, diagnostics)
+        return reports.of_run(self._run(), self._wish.platform, plan, (*unchanged, *outcomes), ending)
 
     def _run(self) -> Run:
         counts, refreshes, control = self._access.client.counts, self._writer.refreshes, self._access.control

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import children, parse, requested_run
+from windlass.argo.diagnostics import diagnosed
 from windlass.argo.following import Applications
 from windlass.argo.writing import PASSING
 from windlass.core.platform.applications import ApplicationRef
@@ -17,7 +18,7 @@ from windlass.kube.api_errors import KubeError, NotFound
 from windlass.operations.observing import Cluster, observation_of, resource_state
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection
+    from collections.abc import AsyncIterator, Collection, Mapping
 
     from windlass.argo.applications import Application, Place
     from windlass.argo.writing import Writer
@@ -103,6 +104,16 @@ class Live:
             except (TimeoutError, *PASSING):
                 told = f"{'/'.join(place)} was not looked at again; its last comparison counts"
                 self._access.control.tell(Noticed(Level.WARN, told))
+
+    async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """What may explain that these are not healthy."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name in names:
+            target = self._platform.applications[name].target
+            place = (target.namespace or self._access.argocd, target.name)
+            if isinstance(target, ApplicationRef) and place in self.applications.view:
+                found[name] = await diagnosed(self._access.client, self.applications.view[place])
+        return found
 
     async def end_operations(self, run_id: str) -> None:
         """Ours that still wait or run; as far as there is time for it."""
