@@ -77,12 +77,15 @@ def _writable(out: str | None, *, is_forced: bool) -> Path | None:
             raise InvalidInput("--force is for a file", hint="name it by --out FILE")
         return None
     path = Path(out)
-    if path.is_dir():
-        raise InvalidInput(f"{out} is a folder", where="--out", hint="name a file in it")
-    if path.exists() and not is_forced:
-        raise _exists(path)
-    if not path.parent.is_dir():
-        raise InvalidInput(f"there is no folder {path.parent}", where="--out")
+    try:
+        if path.is_dir():
+            raise InvalidInput(f"{out} is a folder", where="--out", hint="name a file in it")
+        if path.exists() and not is_forced:
+            raise _exists(path)
+        if not path.parent.is_dir():
+            raise InvalidInput(f"there is no folder {path.parent}", where="--out")
+    except OSError as error:
+        raise _unwritable(path, error) from None
     return path
 
 
@@ -93,7 +96,11 @@ def _write(path: Path, text: str, *, is_forced: bool) -> None:
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}", where="--out") from None
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"{path} cannot be written: {error.strerror}", where="--out")
 
 
 def _exists(path: Path) -> InvalidInput:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from windlass.core.platform.annotations import DEPENDS_ON
@@ -54,6 +55,7 @@ class DraftStack:
 class Draft:
     stacks: tuple[DraftStack, ...]
     graph: Graph
+    """As its stacks and entries say it."""
     notices: tuple[str, ...] = ()
 
 
@@ -88,8 +90,8 @@ def drafted(inventory: Inventory) -> Draft:
     stack_edges, edges = _stack_edges(found), _parent_edges(found)
     needs = _expanded(found.members, stack_edges, edges)
     left_out = _with_annotations(found, edges, needs)
-    graph = Graph.build(needs)
-    _reduce(found.members, graph, stack_edges, edges)
+    _reduce(found.members, Graph.build(needs), stack_edges, edges)
+    graph = Graph.build(_expanded(found.members, stack_edges, edges))
     told = (*odd, *(f"{name}: {each}" for name in sorted(left_out) for each in left_out[name]))
     return Draft(_stacks(found, graph, (stack_edges, edges), left_out), graph, told)
 
@@ -106,11 +108,10 @@ def _ranks(maker: Thing, inventory: Inventory, lineage: Lineage) -> Mapping[Thin
 
 def _step(found: FoundApplication | FoundSet, maker: FoundApplication | FoundSet) -> int | None:
     """The first that takes it, counted from 1; what none takes has no place in the order."""
-    if isinstance(found, FoundApplication) and isinstance(maker, FoundSet):
-        for number, step in enumerate(maker.steps, 1):
-            if all(match.fits(found.labels) for match in step):
-                return number
-    return None
+    assert isinstance(found, FoundApplication)
+    assert isinstance(maker, FoundSet)
+    fitting = (n for n, step in enumerate(maker.steps, 1) if all(match.fits(found.labels) for match in step))
+    return next(fitting, None)
 
 
 def _group(found: FoundApplication, lineage: Lineage, ranks: Mapping[Thing, Mapping[Thing, int]]) -> Group:
@@ -150,34 +151,38 @@ def _by_maker(group: Group) -> tuple[bool, tuple[str, ...], bool, int]:
     return (is_project, maker, group.rank is not None, group.rank or 0)
 
 
-def _stack_wishes(group: Group) -> Iterator[str]:
+def _stack_wishes(group: Group) -> tuple[str, ...]:
     if isinstance(group.maker, str):
-        yield group.maker
-        yield f"{group.maker}-project"
-        return
+        return (group.maker, f"{group.maker}-project")
     word = "wave" if group.maker.kind is Kind.APPLICATION else "step"
     sign = "minus-" if group.rank is not None and group.rank < 0 else ""
     suffix = "" if group.rank is None else f"-{word}-{sign}{abs(group.rank)}"
-    for name in (group.maker.name, f"{group.maker.name}-{group.maker.kind}", "-".join(group.maker)):
-        yield f"{name}{suffix}"
+    kind, _, name = group.maker
+    return (f"{name}{suffix}", f"{name}-{kind}{suffix}", f"{'-'.join(group.maker)}{suffix}")
 
 
 def _stack_edges(found: _Found) -> Reasons:
     """Between stacks: each wave or step waits for the one before, the first wave for the parent."""
     edges: Reasons = {}
     for maker, ranks in found.ranks.items():
-        levels = {
-            rank: {found.stack_of(each) for unit in ranks if ranks[unit] == rank for each in found.lineage.below(unit)}
-            for rank in sorted(set(ranks.values()))
-        }
-        word = "sync wave" if maker.kind is Kind.APPLICATION else "step"
-        if ranks and maker.kind is Kind.APPLICATION and not found.inventory.parents_count_children:
-            for stack in levels[min(levels)]:
-                edges[stack, found.stack_of(maker)] = f"{maker.name} makes these"
-        for before, after in zip(levels, list(levels)[1:], strict=False):
-            reason = f"{word} {before} before {after} in {maker}"
+        levels = _levels(found, ranks)
+        is_parent = maker.kind is Kind.APPLICATION
+        if is_parent and levels and not found.inventory.parents_count_children:
+            made = levels[min(levels)]
+            edges |= {(stack, found.stack_of(maker)): f"{maker.name} makes these" for stack in made}
+        for before, after in pairwise(levels):
+            reason = f"{'sync wave' if is_parent else 'step'} {before} before {after} in {maker}"
             edges |= {(late, early): reason for late in levels[after] for early in levels[before]}
     return edges
+
+
+def _levels(found: _Found, ranks: Mapping[Thing, int]) -> Mapping[int, set[str]]:
+    """The stacks at each wave or step, those of whole branches among them; what holds no Application is no level."""
+    levels: dict[int, set[str]] = {}
+    for unit in sorted(ranks, key=ranks.__getitem__):
+        for thing in found.lineage.below(unit):
+            levels.setdefault(ranks[unit], set()).add(found.stack_of(thing))
+    return levels
 
 
 def _parent_edges(found: _Found) -> Reasons:
