@@ -49,7 +49,7 @@ def test_the_first_minute(brownfield: Running, tmp_path: Path) -> None:
     assert ended.code == 0
     assert ended.stderr.splitlines() == [
         f"notice: {NOTICE}",
-        "11 applications in 7 stacks, 13 dependencies, 7 waves; 0 writes",
+        "11 applications in 7 stacks, 13 dependencies, 7 waves; 4 reads, 0 writes",
     ]
     assert f"# notice: {NOTICE}\n" in ended.stdout
     assert f"        # left out: {NOTICE.removeprefix('grafana: ')}\n" in ended.stdout

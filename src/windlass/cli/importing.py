@@ -20,17 +20,19 @@ from windlass.settings.variables import read_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from windlass.kube.readers import KubeReader
     from windlass.operations.importing import Imported
 
 
 def imported(options: Mapping[str, Any], environ: Mapping[str, str], tell: Callable[[str], None]) -> str:
     """The text, or nothing if it went into a file."""
     out = _writable(options["out"], is_forced=options["force"])
-    server, found = connecting.run(_imported(options, environ, _limit(options, environ)))
+    reader, found = connecting.run(_imported(options, environ, _limit(options, environ)))
     for notice in found.notices:
         tell(f"notice: {notice}")
-    text = platform_text(found.draft, _heading(found, server))
-    tell(f"{_summary(found)}; 0 writes")
+    text = platform_text(found.draft, _heading(found, reader.server))
+    counts = reader.counts
+    tell(f"{_summary(found)}; {counts.total - counts.writes} reads, {counts.writes} writes")
     if out is None:
         return text
     _write(out, text, is_forced=options["force"])
@@ -38,11 +40,13 @@ def imported(options: Mapping[str, Any], environ: Mapping[str, str], tell: Calla
     return ""
 
 
-async def _imported(options: Mapping[str, Any], environ: Mapping[str, str], limit: timedelta) -> tuple[str, Imported]:
+async def _imported(
+    options: Mapping[str, Any], environ: Mapping[str, str], limit: timedelta
+) -> tuple[KubeReader, Imported]:
     async with connecting.reading(options, environ) as cluster:
         try:
             async with asyncio.timeout(limit.total_seconds()):
-                return cluster.reader.server, await import_platform(cluster)
+                return cluster.reader, await import_platform(cluster)
         except TimeoutError:
             words = report_texts.duration_words(limit)
             raise OutOfTime(f"not done within {words}", where=cluster.reader.server, hint="see --timeout") from None
