@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from tests.builders import platform
+import pytest
+
+from tests.builders import NEW, NOW, platform, snapshot, source, state
 from windlass.core.platform.applications import Stack
-from windlass.core.platform.suspicions import implied, suspicions
+from windlass.core.platform.snapshots import ResourceState, Snapshot
+from windlass.core.platform.suspicions import implied, out_of_order, suspicions
+
+if TYPE_CHECKING:
+    from windlass.core.platform.snapshots import State
 
 
 def test_a_platform_in_order_is_beyond_suspicion() -> None:
@@ -40,3 +47,28 @@ def test_a_resource_that_nobody_makes() -> None:
 
 def test_implied_dependencies() -> None:
     assert list(implied(platform("c: a b; b: a"))) == [("c", "a", "c waits for a anyway, through others")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({}, True),
+        ({"is_automated": False}, False),
+        ({"sources": (source(NEW),)}, False),
+        ({"sources": (source(NEW), source("main"))}, True),
+        ({"sources": (source("1.2.3", is_chart=True),)}, False),
+        ({"sources": (source("1.*", is_chart=True),)}, True),
+    ],
+)
+def test_what_syncs_itself_from_a_moving_ref_goes_out_of_order(changes: dict[str, Any], is_told: bool) -> None:
+    each = state(is_automated=True, sources=(source("main"),))
+    states: dict[str, State] = {"web": replace(each, **changes), "db": each, "ready": ResourceState(), "gone": each}
+    found = list(out_of_order(platform("web: db; ready+: db; absent: db"), Snapshot(NOW, states)))
+    assert [name for name, _ in found] == (["web"] if is_told else []), "db waits for nothing"
+
+
+def test_the_moving_refs_are_named() -> None:
+    each = state(is_automated=True, sources=(source("main"), source(NEW), source("1.*", is_chart=True)))
+    assert list(out_of_order(platform("web: db"), snapshot(web=each))) == [
+        ("web", "web syncs itself from 1.*, main, which moves: it may go ahead of what it waits for")
+    ]

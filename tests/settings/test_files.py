@@ -329,3 +329,23 @@ def test_a_broken_platform_file_is_not_searched_for_the_scope(world: World) -> N
     world.file("dag", spec("stack: []"))
     world.options["scope"] = "app:x"
     assert world.mistakes() == ["dag.yaml:5:3: unknown field spec.stack (did you mean stacks?)"]
+
+
+def test_who_says_itself_what_it_waits_for(world: World) -> None:
+    world.file(
+        "dag",
+        spec(
+            """\
+            stacks:
+            - name: base
+              applications: [{name: a}, {name: b, dependsOn: [a]}, {name: c, dependsOn: []}, {name: d, dependsOn: null}]
+            - {name: top, dependsOn: [base], applications: [{name: e}]}
+            """
+        ),
+    )
+    found = world.load().assembled
+    assert found.stated == {"b", "c"}, "what a whole stack waits for is not what its applications say"
+    world.file("dag", spec("extends: reference\nstacks:\n- {name: security, applications: [{name: falco}]}\n"))
+    extended = world.load().assembled
+    assert "falco" not in extended.stated
+    assert "vault" in extended.stated

@@ -29,7 +29,8 @@ from windlass.kube.resources import Resource
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
+GROUP = "argoproj.io"
+APPLICATIONS = Resource(GROUP, "v1alpha1", "applications", "Application")
 REFRESH = "argocd.argoproj.io/refresh"
 RUN_ID = "windlass.dev/run-id"
 """Among an operation's info: the run that asked for it."""

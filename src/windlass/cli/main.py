@@ -161,6 +161,24 @@ def wait(environ: Mapping[str, str], /, application: str, **options: Any) -> int
     return code
 
 
+@windlass.command("import")
+@setting_options("kubeconfig", "context", "in-cluster", "timeout")
+@click.option("--out", metavar="FILE", help="Where to write it, instead of to the output.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.pass_obj
+def import_(environ: Mapping[str, str], /, **options: Any) -> None:
+    """Write a platform file from a live Argo CD. Reads only.
+
+    Stacks come from parents, ApplicationSets and projects, order from sync waves, RollingSync steps and the annotation
+    windlass.dev/depends-on. Comments say where each dependency came from: read it before you use it.
+    """
+    from windlass.cli import importing  # noqa: PLC0415
+
+    text = importing.imported(options, environ, lambda line: click.echo(line, err=True))
+    if text:
+        click.echo(text, nl=False)
+
+
 @windlass.command()
 @setting_options("dag", "environment-file", "environment", "health-checks", "secrets")
 @click.pass_obj

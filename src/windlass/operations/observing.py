@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.applications import (
@@ -22,6 +22,7 @@ from windlass.argo.applications import (
     rows_out_of_sync,
 )
 from windlass.argo.healths import judged_object
+from windlass.argo.lineages import depends_on
 from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
 from windlass.core.platform.graphs import Graph
@@ -58,6 +59,8 @@ class Observation:
     snapshot: Snapshot
     judged_kinds: frozenset[ResourceKind] = frozenset()
     """Kinds whose health Argo CD judges."""
+    annotated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What Applications say themselves that they wait for, by node, be it in scope or not: for `annotations.merged`."""
 
 
 class _Marked(Typed, frozen=True, gc=False):
@@ -106,9 +109,18 @@ async def observation_of(
     states: dict[str, State] = {name: parse(application) for name, application in there.items()}
     states |= await _resource_states(cluster.reader, resources)
     states |= await _with_internal_hooks(cluster.reader, there, states)
-    parents = _parents(listed, places)
     states |= _without_nodes(there, states, places)
-    return Observation(Snapshot(taken_at, states, parents), _judged(there.values()))
+    snapshot = Snapshot(taken_at, states, _parents(listed, places))
+    return Observation(snapshot, _judged(there.values()), _annotated(cluster, platform, listed))
+
+
+def _annotated(cluster: Cluster, platform: Platform, listed: Listed) -> Mapping[str, tuple[str, ...]]:
+    found = {}
+    for name, node in platform.applications.items():
+        application = listed.get(_place(cluster, node.target)) if isinstance(node.target, ApplicationRef) else None
+        if application and (said := depends_on(application.metadata)) is not None:
+            found[name] = said
+    return found
 
 
 def _parents(listed: Listed, places: Mapping[str, Place]) -> dict[str, Parent]:

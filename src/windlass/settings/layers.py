@@ -29,6 +29,8 @@ class Node:
     place: str
     fields: dict[str, Any] = field(default_factory=dict)
     needs: Places = field(default_factory=dict)
+    states_needs: bool = False
+    """Whether somebody wrote what it waits for, be it nothing."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Layers:
         node.fields.update(_given(entry))
         if entry.depends_on is not None:
             node.needs = _places(entry.depends_on, (*path, "dependsOn"), marks)
+            node.states_needs = True
 
     def _twice(self, what: str, name: str, place: str, first: str) -> None:
         self.mistakes.append(Mistake(place, f"{what} {name} stands here a second time", f"first at {first}"))

@@ -43,6 +43,8 @@ class Assembled:
     edge_places: Mapping[tuple[str, str], str]
     """By node and what it says itself that it waits for."""
     without_profile: tuple[str, ...]
+    stated: frozenset[str]
+    """The nodes whose own `dependsOn` is written, be it empty; annotations of their Applications do not count."""
 
 
 @cache
@@ -152,7 +154,8 @@ def _assembled(
     places = {name: node.place for name, node in layers.nodes.items()}
     bare = tuple(sorted(name for name, node in layers.nodes.items() if "profile" not in node.fields))
     edges = {(name, other): place for name, node in layers.nodes.items() for other, place in node.needs.items()}
-    return Assembled(platform, places, edges, bare)
+    stated = frozenset(name for name, node in layers.nodes.items() if node.states_needs)
+    return Assembled(platform, places, edges, bare, stated)
 
 
 def _subset(stacks: tuple[Stack, ...], names: Iterable[str], file: Checked[PlatformFile]) -> frozenset[str]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windlass.core.platform.snapshots import ApplicationState
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.snapshots import Snapshot
 
 Suspicion = tuple[str, str]
 """The node it is about, or nothing; and what looks odd."""
@@ -29,6 +32,16 @@ def implied(platform: Platform) -> Iterator[tuple[str, str, str]]:
     """(name, dependency, what looks odd) of what other dependencies say already."""
     for name, dependency in platform.graph.implied_edges():
         yield name, dependency, f"{name} waits for {dependency} anyway, through others"
+
+
+def out_of_order(platform: Platform, snapshot: Snapshot) -> Iterator[Suspicion]:
+    """Applications that sync themselves from a moving ref: what they wait for cannot hold them back."""
+    for name, state in sorted(snapshot.states.items()):
+        if not isinstance(state, ApplicationState) or not platform.graph.needs.get(name):
+            continue
+        if state.is_automated and state.is_moving:
+            refs = ", ".join(sorted({source.target_revision for source in state.sources if source.is_moving}))
+            yield name, f"{name} syncs itself from {refs}, which moves: it may go ahead of what it waits for"
 
 
 def _isolated_stacks(platform: Platform) -> Iterator[Suspicion]:
