@@ -93,7 +93,7 @@ def deployed(platform: Platform, durations: dict[str, float]) -> Report:
             )
             client = KubeClient(calls)
             access = Access(client, client.clock.now, "argocd", "bench", Control(lambda _: None), timedelta(hours=9))
-            return await deploy(access, Wish("development", platform, Scope(), Root(URL, "main", "root", {})))
+            return await deploy(access, Wish("development", platform, Scope(), root=Root(URL, "main", "root", {})))
 
     return virtual_time.run(main())
 

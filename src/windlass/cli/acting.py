@@ -47,7 +47,8 @@ def argocd_of(settings: Settings) -> str:
 def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Planned:
     """What an action would do. It holds nothing that could write."""
     platform, scope = settings.assembled.platform, settings.scope
-    wish = planning.Wish(action, environment_of(settings), platform, scope, root_of(settings))
+    stated, root = settings.assembled.stated, root_of(settings)
+    wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root)
 
     async def work() -> Planned:
         async with connecting.reading(options, environ, argocd_of(settings)) as cluster:

@@ -21,8 +21,14 @@ def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str |
     approved = plan_files.read(plan, settings, Action.DEPLOY) if plan else None
     if settings.values["dry-run"].value:
         return acting.planned(options, environ, settings, Action.DEPLOY).report
-    platform, root = settings.assembled.platform, acting.root_of(settings)
-    wish = deploy.Wish(acting.environment_of(settings), platform, settings.scope, root, approved)
+    wish = deploy.Wish(
+        acting.environment_of(settings),
+        settings.assembled.platform,
+        settings.scope,
+        settings.assembled.stated,
+        acting.root_of(settings),
+        approved,
+    )
 
     async def act(access: Access) -> Report:
         return await deploy.deploy(access, wish)

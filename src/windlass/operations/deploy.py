@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application, parse
 from windlass.argo.steps import Stage, Steps
 from windlass.argo.writing import Writer
-from windlass.core.platform import plan_documents, plans, reports, scopes
+from windlass.core.platform import plan_documents, plans, reports, scopes, suspicions
+from windlass.core.platform.annotations import merged
 from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
@@ -52,6 +53,8 @@ class Wish:
     environment: str
     platform: Platform
     scope: Scope
+    stated: frozenset[str] = frozenset()
+    """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
     root: Root | None = None
     approved: Approved | None = None
     """Exactly this is done, or nothing."""
@@ -69,6 +72,8 @@ class _Deploy:
         self._started = access.now()
         self._writer = Writer(access.client)
         self._live = Live(access, wish.platform, self._writer)
+        self._platform = wish.platform
+        self._notices: tuple[str, ...] = ()
 
     async def report(self) -> Report:
         control = self._access.control
@@ -76,7 +81,7 @@ class _Deploy:
             plan, snapshot, root = await control.unless_stopped(self._planned())
             self._check_approved(plan, root)
             if not plan.can_run:
-                return reports.of_plan(self._run(), self._wish.platform, plan, snapshot)
+                return reports.of_plan(self._run(), self._platform, plan, snapshot)
             if plan.is_empty and root is None:
                 return self._ended(plan, snapshot, (), {})
             self._begin(RunPhase.LOCK)
@@ -95,10 +100,15 @@ class _Deploy:
         """And the root as it shall be, if it has to be written first."""
         self._begin(RunPhase.OBSERVE)
         await self._live.complete()
+        annotated = (await self._live.observation()).annotated
+        self._platform = merged(self._wish.platform, annotated, self._wish.stated)
         await self._live.refresh(scopes.selected(self._wish.platform, self._wish.scope))
         plan, snapshot = await self._settled_plan()
         self._begin(RunPhase.PLAN)
         self._access.control.tell(Planned(plan))
+        self._notices = tuple(words for _, words in suspicions.out_of_order(self._platform, snapshot))
+        for words in self._notices:
+            self._notice(words, Level.WARN)
         return plan, snapshot, self._root_to_write(plan, snapshot)
 
     async def _settled_plan(self) -> tuple[Plan, Snapshot]:
@@ -107,7 +117,7 @@ class _Deploy:
         began = clock.monotonic()
         while True:
             snapshot = await self._live.snapshot()
-            plan = plans.for_deploy(self._wish.platform, snapshot, self._wish.scope)
+            plan = plans.for_deploy(self._platform, snapshot, self._wish.scope)
             is_late = clock.monotonic() - began > SETTLING.total_seconds()
             if is_late or plan.changes or plan.is_empty:
                 return plan, snapshot
@@ -137,7 +147,7 @@ class _Deploy:
         if root is not None:
             await self._write_root(root)
         snapshot = await self._live.snapshot()
-        plan = plans.for_deploy(self._wish.platform, snapshot, self._wish.scope)
+        plan = plans.for_deploy(self._platform, snapshot, self._wish.scope)
         self._access.control.tell(Planned(plan))
         return plan, snapshot
 
@@ -162,11 +172,11 @@ class _Deploy:
             tell=control.tell,
             run_id=access.run_id,
             argocd=access.argocd,
-            nodes=self._wish.platform.applications,
+            nodes=self._platform.applications,
             parents=snapshot.parents,
         )
         conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop)
-        outcomes = await embedded.run(plan, self._wish.platform, conduct)
+        outcomes = await embedded.run(plan, self._platform, conduct)
         if control.is_out_of_time:
             await self._live.end_operations(access.run_id)
         return outcomes
@@ -176,7 +186,8 @@ class _Deploy:
     ) -> Report:
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
         ending = Ending(snapshot, diagnostics)
-        return reports.of_run(self._run(), self._wish.platform, plan, (*unchanged, *outcomes), ending)
+        report = reports.of_run(self._run(), self._platform, plan, (*unchanged, *outcomes), ending)
+        return replace(report, notices=self._notices)
 
     def _run(self) -> Run:
         counts, refreshes, control = self._access.client.counts, self._writer.refreshes, self._access.control
@@ -195,8 +206,8 @@ class _Deploy:
     def _begin(self, phase: RunPhase) -> None:
         self._access.control.tell(PhaseBegan(phase))
 
-    def _notice(self, message: str) -> None:
-        self._access.control.tell(Noticed(Level.INFO, message))
+    def _notice(self, message: str, level: Level = Level.INFO) -> None:
+        self._access.control.tell(Noticed(level, message))
 
 
 def _is_compared(root: Application | None, version: int) -> bool:

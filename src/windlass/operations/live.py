@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from windlass.argo.writing import Writer
     from windlass.core.platform.applications import Platform, ResourceRef
     from windlass.core.platform.snapshots import ResourceState, Snapshot
+    from windlass.operations.observing import Observation
     from windlass.operations.runs import Access
 
 REFRESHED_WITHIN = 30  # seconds for Argo CD to look again; later than that we go by what it knows
@@ -69,8 +70,11 @@ class Live:
             raise self._trouble
 
     async def snapshot(self) -> Snapshot:
+        return (await self.observation()).snapshot
+
+    async def observation(self) -> Observation:
         taken_at, names = self._access.now(), self._platform.graph.names
-        return (await observation_of(self._cluster, self._platform, names, taken_at, self.applications.view)).snapshot
+        return await observation_of(self._cluster, self._platform, names, taken_at, self.applications.view)
 
     @property
     def root(self) -> Application | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application
-from windlass.core.platform import plans, reports
+from windlass.core.platform import plans, reports, suspicions
+from windlass.core.platform.annotations import merged
 from windlass.core.platform.reports import Action, ApiCalls, Run
 from windlass.kube.api_errors import NotFound
 from windlass.operations.observing import observe
@@ -31,6 +32,8 @@ class Wish:
     environment: str
     platform: Platform
     scope: Scope
+    stated: frozenset[str] = frozenset()
+    """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
     root: Root | None = None
 
 
@@ -44,8 +47,9 @@ class Planned:
 async def plan(cluster: Cluster, wish: Wish) -> Planned:
     """By what Argo CD knows now: it is not asked to look again, for that would be a write."""
     started = cluster.now()
-    snapshot = (await observe(cluster, wish.platform, wish.platform.graph.names)).snapshot
-    found = _PLANNERS[wish.action](wish.platform, snapshot, wish.scope)
+    observation = await observe(cluster, wish.platform, wish.platform.graph.names)
+    platform, snapshot = merged(wish.platform, observation.annotated, wish.stated), observation.snapshot
+    found = _PLANNERS[wish.action](platform, snapshot, wish.scope)
     change = await _root_change(cluster, wish, is_needed=plans.has_undefined(found, snapshot))
     counts = cluster.reader.counts
     run = Run(
@@ -57,8 +61,10 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_dry_run=True,
     )
-    report = reports.of_plan(run, wish.platform, found, snapshot)
-    return Planned(found, replace(report, notices=(change,) if change else ()), is_root_written=bool(change))
+    report = reports.of_plan(run, platform, found, snapshot)
+    loose = [words for _, words in suspicions.out_of_order(platform, snapshot)] if wish.action is Action.DEPLOY else []
+    notices = (*([change] if change else []), *loose)
+    return Planned(found, replace(report, notices=notices), is_root_written=bool(change))
 
 
 async def _root_change(cluster: Cluster, wish: Wish, *, is_needed: bool) -> str:

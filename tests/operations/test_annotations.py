@@ -1,0 +1,46 @@
+"""Dependencies that stand on the Applications themselves count in a plan, and are told where they are wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.builders import platform
+from tests.operations.worlds import begin, cluster, patch
+from tests.sandbox.actors import stages
+from tests.sandbox.actors.objects import application, config
+from windlass.core.platform.reports import Action
+from windlass.core.platform.scopes import Scope
+from windlass.errors import InvalidInput
+from windlass.operations.planning import Wish, plan
+
+PLATFORM = platform("web; api; data")
+
+
+def steps(annotation: str, stated: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
+    async def main() -> dict[str, tuple[str, ...]]:
+        async with stages.world() as w:
+            files: dict[str, Any] = {f"{name}/all.yaml": [config(name)] for name in ("web", "api", "data")}
+            await begin(w, files, *(application(name) for name in ("web", "api", "data")))
+            await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": annotation}}})
+            await asyncio.sleep(0)  # noqa: TID251 - of the loop that jumps
+            found = await plan(cluster(w), Wish(Action.DEPLOY, "development", PLATFORM, Scope(), stated))
+            return {step.name: step.after for step in found.plan.steps}
+
+    found: dict[str, tuple[str, ...]] = stages.run(main())
+    return found
+
+
+def test_an_annotation_is_an_edge() -> None:
+    assert steps("api, data") == {"api": (), "data": (), "web": ("api", "data")}
+
+
+def test_the_file_wins() -> None:
+    assert steps("api", stated=frozenset({"web"}))["web"] == ()
+
+
+def test_a_name_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nothing"):
+        steps("nothing")
