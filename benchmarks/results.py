@@ -50,13 +50,13 @@ def figure(name: str, value: float, unit: str, target: str = "", against: str = 
     return Figure(name, round(value, 3), unit, target, against, VERSIONS, WHEN)
 
 
-def write(figures: list[Figure], directory: Path = DOCS) -> None:
+def write(figures: list[Figure], name: str = "benchmarks", introduction: str = INTRODUCTION) -> None:
     rows = [{**asdict(figure), "holds": figure.holds} for figure in figures]
-    (directory / "benchmarks.json").write_text(json.dumps(rows, indent=1) + "\n")
+    (DOCS / f"{name}.json").write_text(json.dumps(rows, indent=1) + "\n")
     table = ["| figure | value | target | holds | against |", "|---|---|---|---|---|"]
     words = {True: "yes", False: "**no**", None: ""}
     for figure in figures:
         value = f"{figure.value:,.3g} {figure.unit}" if figure.value < 1000 else f"{figure.value:,.0f} {figure.unit}"
         table.append(f"| {figure.name} | {value} | {figure.target} | {words[figure.holds]} | {figure.against} |")
     ends = f"\nMeasured {figures[0].when} with {figures[0].versions}.\n"
-    (directory / "benchmarks.md").write_text(INTRODUCTION + "\n".join(table) + "\n" + ends)
+    (DOCS / f"{name}.md").write_text(introduction + "\n".join(table) + "\n" + ends)
