@@ -73,14 +73,22 @@ def sandbox(**options: Any) -> None:
     sandboxes.serve(sandboxes.Serving(**options), click.echo)
 
 
+report_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "junit"]),
+    default="text",
+    show_default=True,
+    help="Of the report.",
+)
+
+
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
 @setting_options("dag", "environment-file", "health-checks", "secrets")
 @click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
 @click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
-)
+@report_format
 @click.pass_obj
 def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     """Tell whether the platform is healthy, on evidence, and keeps its rules. Reads only.
@@ -97,9 +105,7 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
 @setting_options("dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
-)
+@report_format
 @click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
 @click.pass_obj
 def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options: Any) -> int:
@@ -123,9 +129,7 @@ def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
 @click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan`.")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the report."
-)
+@report_format
 @click.pass_obj
 def plan(environ: Mapping[str, str], /, action: str, out: str | None, form: str, **options: Any) -> int:
     """Show what would be done, in which order, why, and how long it would take. Reads only.

@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.cli import connecting
 from windlass.cli.options import given
-from windlass.core.platform import gates, report_documents, report_texts
+from windlass.core.platform import gates, report_documents, report_junit, report_texts
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Failed, Open
 from windlass.core.platform.snapshots import ResourceKind
@@ -80,7 +80,8 @@ async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> R
 def rendered(report: Report, form: str) -> str:
     if form == "json":
         return msgspec.json.format(msgspec.json.encode(report_documents.document(report)), indent=2).decode()
-    return report_texts.text(report).rstrip("\n")
+    written = report_junit.junit(report) if form == "junit" else report_texts.text(report)
+    return written.rstrip("\n")
 
 
 def waited(

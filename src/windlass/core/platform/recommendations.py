@@ -20,6 +20,7 @@ class Trouble(StrEnum):
     CREDENTIALS_INVALID = "CredentialsInvalid"
     TARGET_NOT_FOUND = "TargetNotFound"
     ACTION_FAILED = "ActionFailed"
+    OUT_OF_SCOPE = "OutOfScope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Recommendation:
 
 _SHOW = "kubectl -n {namespace} get {object} -o yaml"
 _EVENTS = "kubectl -n {namespace} describe {object}"
-_AGAIN = "windlass deploy"
+_AGAIN = "{again}"
 
 CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
     Trouble.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
@@ -41,7 +42,11 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
         "windlass cluster --kubeconfig FILE",
     ),
     Trouble.TARGET_NOT_FOUND: ("What was asked for does not exist: look at the names there are.", "windlass graph"),
-    Trouble.ACTION_FAILED: ("Fix the failures below, then run the same again: what stands is not touched.", _AGAIN),
+    Trouble.ACTION_FAILED: (
+        "Mend what this report names, then run the same again: what is done is not done twice.",
+        _AGAIN,
+    ),
+    Trouble.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _AGAIN),
     Reason.ABSENT: ("{name} was not created: look at the Application that should create it.", _SHOW),
     Reason.DELETING: ("{name} is being deleted: see which finalizer holds it, and whether its owner lives.", _SHOW),
     Reason.OPERATION_REQUESTED: ("An operation on {name} never began: is the application controller alive?", _EVENTS),
@@ -66,11 +71,14 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
 }
 
 
-def recommended(detected: Trouble | Reason, target: ApplicationRef | ResourceRef | None = None) -> Recommendation:
+def recommended(
+    detected: Trouble | Reason, target: ApplicationRef | ResourceRef | None = None, again: str = "windlass deploy"
+) -> Recommendation:
+    """`again`: the command that would repeat the run."""
     sentence, command = CATALOGUE[detected]
     if target is None:
-        return Recommendation(str(detected), "", sentence, command)
+        return Recommendation(str(detected), "", sentence, command.format(again=again))
     kind = target.kind if isinstance(target, ResourceRef) else "application"
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
-    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace)
+    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, again=again)
     return Recommendation(str(detected), target.name, sentence.format(name=target.name), command)

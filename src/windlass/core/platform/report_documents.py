@@ -33,10 +33,11 @@ def plain(value: object) -> Any:  # noqa: PLR0911 - one for each type
         case dict():
             return {str(key): plain(item) for key, item in value.items()}
         case _ if is_dataclass(value):
-            return {_camel(each.name): plain(getattr(value, each.name)) for each in fields(value)}
+            return {key_of(each.name): plain(getattr(value, each.name)) for each in fields(value)}
     return value
 
 
-def _camel(name: str) -> str:
+def key_of(name: str) -> str:
+    """`is_dry_run` is `dryRun` there."""
     first, *rest = name.removeprefix("is_").split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -12,6 +12,7 @@ from windlass.core.platform.graphs import ZERO, CriticalPath
 from windlass.core.platform.health import Health, health_of_group
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.recommendations import Recommendation, Trouble, recommended
+from windlass.core.platform.scopes import Extent
 from windlass.core.platform.snapshots import ApplicationState, Snapshot, State
 from windlass.core.platform.verdicts import Verdict
 
@@ -91,6 +92,8 @@ class Component:
     causes: tuple[str, ...] = ()
     attempts: int = 0
     duration: timedelta | None = None
+    expected: timedelta | None = None
+    """Of what was to be done: how long it usually takes."""
     evidence: Evidence | None = None
 
 
@@ -112,8 +115,15 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    name: str
+    started: datetime
+    finished: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
-    spans: tuple[tuple[str, datetime, datetime], ...] = ()
+    spans: tuple[Span, ...] = ()
     critical_path: CriticalPath = NO_PATH
 
 
@@ -165,7 +175,7 @@ def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Rep
         components=components,
         metrics=Metrics(run.calls, estimated=plan.makespan),
         timeline=Timeline(critical_path=plan.critical_path),
-        recommendations=_recommendations(platform, verdict, ()),
+        recommendations=_recommendations(run, platform, verdict, (), plan.unmet),
         steps=plan.steps,
         unmet=plan.unmet,
     )
@@ -193,7 +203,7 @@ def of_run(
         failures=failures,
         metrics=Metrics(run.calls, sum(outcome.attempts for outcome in outcomes), plan.makespan),
         timeline=_timeline(plan.graph, outcomes),
-        recommendations=_recommendations(platform, verdict, failures),
+        recommendations=_recommendations(run, platform, verdict, failures),
         steps=plan.steps,
         removal=removal,
     )
@@ -218,7 +228,7 @@ def of_validate(
         components=components,
         failures=failures,
         metrics=Metrics(run.calls),
-        recommendations=_recommendations(platform, verdict, failures),
+        recommendations=_recommendations(run, platform, verdict, failures),
         compliance=findings,
     )
 
@@ -265,6 +275,7 @@ def _component(platform: Platform, name: str, state: State | None, outcome: Outc
         causes=outcome.causes if outcome else (),
         attempts=outcome.attempts if outcome else 0,
         duration=outcome.duration if outcome else None,
+        expected=application.patience.expected if outcome and outcome.result is not Result.UNCHANGED else None,
         evidence=judgement.evidence if isinstance(judgement, Open | Failed) else None,
     )
 
@@ -301,14 +312,26 @@ def _sickness(graph: Graph, component: Component, ending: Ending) -> Failure:
 
 
 def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
-    ran = {each.name: (each.started, each.finished) for each in outcomes}
-    spans = [(name, started, finished) for name, (started, finished) in ran.items() if started and finished]
-    took = {name: finished - started for name, started, finished in spans}
+    spans = [Span(each.name, each.started, each.finished) for each in outcomes if each.started and each.finished]
+    took = {span.name: span.finished - span.started for span in spans}
     durations = {name: took.get(name, ZERO) for name in graph.names}
-    return Timeline(tuple(sorted(spans, key=lambda span: (span[1], span[0]))), graph.critical_path(durations))
+    return Timeline(tuple(sorted(spans, key=lambda span: (span.started, span.name))), graph.critical_path(durations))
 
 
-def _recommendations(platform: Platform, verdict: Verdict, failures: tuple[Failure, ...]) -> tuple[Recommendation, ...]:
-    found = [recommended(Trouble.ACTION_FAILED)] if verdict is not Verdict.SUCCESS else []
-    found += [recommended(Reason(each.reason), platform.applications[each.name].target) for each in failures]
+def _recommendations(
+    run: Run, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
+) -> tuple[Recommendation, ...]:
+    again = f"windlass {run.action}{_scope_option(run.scope)}"
+    found = [recommended(Trouble.ACTION_FAILED, again=again)] if verdict is not Verdict.SUCCESS else []
+    found += [recommended(Reason(each.reason), platform.applications[each.name].target, again) for each in failures]
+    for each in unmet:
+        command = f"windlass {run.action} --scope app:{each.name}"
+        found.append(recommended(Trouble.OUT_OF_SCOPE, platform.applications[each.name].target, command))
     return tuple(found)
+
+
+def _scope_option(scope: str) -> str:
+    """The whole platform needs none; what is no scope of a platform is every Application there is."""
+    if scope == Extent.PLATFORM:
+        return ""
+    return f" --scope {scope}" if ":" in scope else " --all"
