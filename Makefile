@@ -50,6 +50,9 @@ coverage: $(VENV)/ready ## the tests with branch coverage: 100 % where code is p
 bench: $(BENCH)/ready ## the client beside others, in one run; writes docs/benchmarks.md and docs/benchmarks.json
 	$(BENCH)/bin/python -m benchmarks
 
+bench-real: e2e-build $(BENCH)/ready ## deploy beside sync waves and kubectl on the test bed; writes docs/benchmarks-real.md
+	$(BENCH)/bin/python -m benchmarks.real_clusters
+
 $(BENCH)/ready: requirements/bench.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt

@@ -100,7 +100,7 @@ def deployed(platform: Platform, durations: dict[str, float]) -> Report:
 
 def makespan(report: Report) -> float:
     spans = report.timeline.spans
-    return (max(end for _, _, end in spans) - min(start for _, start, _ in spans)).total_seconds()
+    return (max(span.finished for span in spans) - min(span.started for span in spans)).total_seconds()
 
 
 def makespans() -> Iterator[Figure]:

@@ -74,7 +74,7 @@ def acted(
     """To its end, or to an early one by a signal; there is a report of both."""
 
     async def work() -> Report:
-        async with followed(settings, action) as tell:
+        async with followed(settings, action, environ) as tell:
             report = await _acted(connecting.calls_to(options, environ), settings, Control(tell), act)
             tell.ended(report)
             return report

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from windlass.cli.live_rows import Row
     from windlass.cli.live_states import State
     from windlass.core.platform.events import Event
+    from windlass.core.platform.reports import Report
     from windlass.kube.clocks import Clock
 
 P = ParamSpec("P")
@@ -45,6 +46,9 @@ class LiveView:
 
     def tell(self, event: Event) -> None:
         self._try(self._hear, event)
+
+    def ended(self, report: Report) -> None:
+        """The report itself follows."""
 
     def _hear(self, event: Event) -> None:
         self._state = seen(self._state, event, self._clock.monotonic())

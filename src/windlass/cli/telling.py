@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,22 +17,45 @@ from windlass.telemetry.pushing import Gateway
 from windlass.telemetry.redactions import Redactions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
+    from windlass.cli.live_views import LiveView
     from windlass.settings.loading import Settings
+    from windlass.telemetry.following import Receiver
 
 
 @asynccontextmanager
-async def followed(settings: Settings, action: str) -> AsyncIterator[Telling]:
+async def followed(settings: Settings, action: str, environ: Mapping[str, str]) -> AsyncIterator[Telling]:
     clock, secrets = Clock(), dict(_secrets(settings))
     metrics = Metrics(action, clock.now)
-    log = EventLog(logger(sys.stderr, _log_options(settings, action), clock.now, Redactions(secrets.values())))
-    tell = Telling({"logs": log, "metrics": metrics})
-    for notice in settings.mounts.notices:
-        tell(Noticed(Level.WARN, notice))
-    with library_logs(tell):
-        async with emitting(metrics, _ways(settings, secrets), tell):
-            yield tell
+    async with AsyncExitStack() as stack:
+        if _is_watched(settings, environ):
+            receivers: dict[str, Receiver] = {"view": await stack.enter_async_context(_view(settings, action, environ))}
+        else:
+            log = logger(sys.stderr, _log_options(settings, action), clock.now, Redactions(secrets.values()))
+            receivers = {"logs": EventLog(log)}
+        tell = Telling({**receivers, "metrics": metrics})
+        for notice in settings.mounts.notices:
+            tell(Noticed(Level.WARN, notice))
+        stack.enter_context(library_logs(tell))
+        await stack.enter_async_context(emitting(metrics, _ways(settings, secrets), tell))
+        yield tell
+
+
+def _is_watched(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """By somebody at a terminal who did not ask for a log."""
+    asked = not (settings.values["log-format"].is_default and settings.values["log-level"].is_default)
+    return sys.stderr.isatty() and not asked and environ.get("TERM", "dumb") != "dumb"
+
+
+def _view(settings: Settings, action: str, environ: Mapping[str, str]) -> LiveView:
+    from windlass.cli.live_states import State  # noqa: PLC0415 - only where there is a terminal
+    from windlass.cli.live_views import LiveView  # noqa: PLC0415
+
+    clock, platform = Clock(), settings.assembled.platform
+    title = f"{action} {settings.scope} in {_text(settings, 'environment')}"
+    state = State(title, clock.monotonic(), platform.expected, platform.max_parallel)
+    return LiveView(sys.stderr, clock, state, environ)
 
 
 def _text(settings: Settings, name: str) -> str:
