@@ -24,8 +24,11 @@ class Ended:
 
 
 def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
-    """With no environment but what is given (and coverage's, if it runs): nothing of the developer's leaks in."""
-    coverage = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE")}  # noqa: TID251
+    """With no environment but what is given: nothing of the developer's leaks in.
+
+    Coverage's variables do, if it runs, and where the tested code is, if it is not the installed one.
+    """
+    coverage = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PYTHONPATH"))}  # noqa: TID251
     done = subprocess.run(
         [sys.executable, "-m", "windlass", *arguments],
         env={"PATH": "/usr/bin:/bin", **coverage, **(environ or {})},
