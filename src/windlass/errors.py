@@ -23,6 +23,8 @@ class WindlassError(Exception):
     """A broken executor or its surroundings. A sick platform is data, never one of these."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILURE
+    trouble: ClassVar[str] = ""
+    """Its row in the catalogue of recommendations, if it has one."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what)

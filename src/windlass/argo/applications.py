@@ -23,6 +23,7 @@ from windlass.core.platform.snapshots import (
     Source,
     Sync,
 )
+from windlass.errors import WindlassError
 from windlass.kube.objects import Plain, Typed
 from windlass.kube.resources import Resource
 
@@ -41,6 +42,16 @@ Place = tuple[str, str]
 """Namespace and name."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _FREE_FORM = "valuesObject"  # of Helm: what is empty there has a meaning
+
+
+class NotServed(WindlassError):
+    """The server knows no Applications: this is not the cluster that was meant."""
+
+    trouble = "TargetNotFound"
+
+    def __init__(self, where: str) -> None:
+        hint = "is this the cluster that Argo CD is in?"
+        super().__init__("Argo CD's Application is not served here", where=where, hint=hint)
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):

@@ -258,6 +258,11 @@ def _show(error: WindlassError) -> None:
         click.echo(f"where: {error.where}", err=True)
     if error.hint:
         click.echo(f"hint:  {error.hint}", err=True)
+    if error.trouble:
+        from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
+
+        advice = recommended(Trouble(error.trouble))
+        click.echo(f"next:  {advice.sentence}\n       $ {advice.command}", err=True)
 
 
 def _show_bug(error: Exception, *, debug: bool) -> None:

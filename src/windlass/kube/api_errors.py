@@ -109,7 +109,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    pass
+    trouble = "CredentialsInvalid"
 
 
 class Forbidden(ApiError):

@@ -15,16 +15,17 @@ from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, R
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
 from windlass.errors import WindlassError
-from windlass.operations import locking
+from windlass.operations import locking, preflights
 from windlass.operations.live import Live
 from windlass.operations.locking import Claim
+from windlass.operations.preflights import Right
 from windlass.operations.runs import unwrapped
 from windlass.operations.validate import PAUSE, SETTLING
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from windlass.argo.roots import Root
     from windlass.core.platform.applications import Platform
@@ -84,6 +85,7 @@ class _Deploy:
                 return reports.of_plan(self._run(), self._platform, plan, snapshot)
             if plan.is_empty and root is None:
                 return self._ended(plan, snapshot, (), {})
+            await control.unless_stopped(preflights.check(self._access.client, self._rights()))
             self._begin(RunPhase.LOCK)
             claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
             async with locking.locked(self._access.client, claim, control.fail) as lock:
@@ -122,6 +124,12 @@ class _Deploy:
             if is_late or plan.changes or plan.is_empty:
                 return plan, snapshot
             await clock.sleep(PAUSE)
+
+    def _rights(self) -> Iterator[Right]:
+        for namespace in sorted(self._live.namespaces):
+            yield Right("patch", APPLICATIONS, namespace)
+        for verb in ("get", "create", "update"):
+            yield Right(verb, locking.LEASES, self._access.argocd)
 
     def _root_to_write(self, plan: Plan, snapshot: Snapshot) -> Plain | None:
         if self._wish.root is None:

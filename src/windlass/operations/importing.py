@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.argo import lineages
-from windlass.argo.applications import APPLICATIONS
+from windlass.argo.applications import APPLICATIONS, NotServed
 from windlass.core.platform.importing import drafted
 from windlass.core.platform.lineages import Inventory
 from windlass.errors import WindlassError
@@ -63,7 +63,7 @@ async def _applications(cluster: Cluster, notices: list[str]) -> Sequence[lineag
     try:
         listing = await reader.list(APPLICATIONS.everywhere, lineages.Made)
     except NotFound as error:
-        raise WindlassError("Argo CD's Application is not served here", where=error.where, hint=WRONG_CLUSTER) from None
+        raise NotServed(error.where) from None
     except Forbidden:
         listing = await reader.list(APPLICATIONS.within(cluster.argocd), lineages.Made)
         notices.append(f"only Applications in {cluster.argocd} are looked at: you may not list those of all namespaces")

@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from windlass.argo import roots
-from windlass.argo.applications import children, parse, requested_run
+from windlass.argo.applications import NotServed, children, parse, requested_run
 from windlass.argo.diagnostics import diagnosed
 from windlass.argo.following import Applications
 from windlass.argo.writing import PASSING
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.events import Level, Noticed
-from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError, NotFound
 from windlass.operations.observing import Cluster, observation_of, resource_state
 
@@ -39,8 +38,9 @@ class Live:
         self._trouble: KubeError | None = None
         self._cluster = Cluster(access.client, access.now, access.argocd)
         targets = [node.target for node in platform.applications.values()]
-        namespaces = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
-        self.applications = Applications(access.client, namespaces | {access.argocd})
+        named = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
+        self.namespaces = frozenset(named | {access.argocd})
+        self.applications = Applications(access.client, self.namespaces)
 
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
@@ -63,9 +63,7 @@ class Live:
         """Until everything that is there has been seen."""
         await self.applications.is_complete.wait()
         if isinstance(self._trouble, NotFound):
-            hint = "is this the cluster that Argo CD is in?"
-            where = self._trouble.where
-            raise WindlassError("Argo CD's Application is not served here", where=where, hint=hint) from None
+            raise NotServed(self._trouble.where) from None
         if self._trouble is not None:
             raise self._trouble
 

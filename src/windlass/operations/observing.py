@@ -12,6 +12,7 @@ from windlass.argo.applications import (
     HOOK,
     INTERNAL,
     Application,
+    NotServed,
     Place,
     children,
     hook_rows,
@@ -27,7 +28,6 @@ from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
 from windlass.core.platform.graphs import Graph
 from windlass.core.platform.snapshots import ApplicationState, Parent, ResourceKind, ResourceState, Snapshot, Sync
-from windlass.errors import WindlassError
 from windlass.kube.api_errors import NotFound
 from windlass.kube.objects import Typed
 
@@ -162,8 +162,7 @@ async def _list(reader: KubeReader, ref: Ref) -> Listed:
     try:
         listing = await reader.list(ref, Application)
     except NotFound as error:
-        hint = "is this the cluster that Argo CD is in?"
-        raise WindlassError("Argo CD's Application is not served here", where=error.where, hint=hint) from None
+        raise NotServed(error.where) from None
     return {(item.metadata.namespace, item.metadata.name): item for item in listing.items}
 
 

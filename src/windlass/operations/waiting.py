@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from windlass.argo.applications import APPLICATIONS, Application, parse
+from windlass.argo.applications import APPLICATIONS, Application, NotServed, parse
 from windlass.core.platform import gates
 from windlass.core.platform.applications import Patience
 from windlass.core.platform.gates import Failed, Open, Reason, Seen, Wait, Wanted
 from windlass.core.platform.plans import is_drifting
 from windlass.core.platform.snapshots import ApplicationState, Phase, Sync, wanted_revisions
-from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError, NotFound
 from windlass.kube.readers import Selection
 from windlass.kube.reflectors import Reflector
@@ -82,7 +81,7 @@ async def wait(cluster: Cluster, wish: Wish, tell: Callable[[str], None]) -> Ope
         finally:
             following.cancel()
     if isinstance(end, NotFound):
-        raise WindlassError("Argo CD's Application is not served here", where=end.where) from None
+        raise NotServed(end.where) from None
     if isinstance(end, KubeError):
         raise end
     return end

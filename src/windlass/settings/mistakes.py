@@ -25,6 +25,8 @@ class Mistake:
 
 
 class InvalidSettings(InvalidInput):
+    trouble = "ConfigurationInvalid"
+
     def __init__(self, mistakes: Sequence[Mistake]) -> None:
         self.mistakes = tuple(mistakes)
         if len(self.mistakes) == 1:

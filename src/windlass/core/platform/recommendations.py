@@ -41,7 +41,10 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
         "windlass cluster --kubeconfig FILE",
     ),
-    Trouble.TARGET_NOT_FOUND: ("What was asked for does not exist: look at the names there are.", "windlass graph"),
+    Trouble.TARGET_NOT_FOUND: (
+        "What was asked for is not in this cluster: see what the kubeconfig leads to.",
+        "windlass cluster --kubeconfig FILE",
+    ),
     Trouble.ACTION_FAILED: (
         "Mend what this report names, then run the same again: what is done is not done twice.",
         _AGAIN,
