@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.builders import NEW, OLD, operation, snapshot, source, state
 from windlass.core.platform.compliance import Rule, findings
 from windlass.core.platform.health import Health
-from windlass.core.platform.snapshots import Hook, Phase, ResourceKind, ResourceState
+from windlass.core.platform.snapshots import Hook, Parent, Phase, ResourceKind, ResourceState
 
 CEPH = ResourceKind("ceph.rook.io", "CephCluster")
 VAULT = ResourceKind("vault.example", "Vault")
@@ -34,6 +35,20 @@ def rules(checked: tuple[ResourceKind, ...] = (), **changes: Any) -> list[str]:
 def test_a_bypass_is_a_success_at_a_new_revision_that_is_not_ours(changes: dict[str, Any], expected: int) -> None:
     found = findings(snapshot(vault=state(**changes)), ())
     assert [each.rule for each in found] == [Rule.SINGLE_PATH] * expected
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [
+        (Parent("argocd", "root", moved_by_us_to=(NEW,)), 0),
+        (Parent("argocd", "root", moved_by_us_to=(OLD,)), 1),
+        (Parent("argocd", "root"), 1),
+    ],
+    ids=["we moved its definition there", "somewhere else", "somebody else did"],
+)
+def test_what_syncs_itself_because_we_moved_its_definition_had_its_turn(parent: Parent, expected: int) -> None:
+    found = snapshot(vault=state(operation=operation(run_id=None), previous_revisions=(OLD,)))
+    assert len(findings(replace(found, parents={"vault": parent}), ())) == expected
 
 
 def test_a_bypass_names_who() -> None:

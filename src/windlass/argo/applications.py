@@ -227,12 +227,14 @@ def children(application: Application) -> Iterator[tuple[Place, bool]]:
 
 def parent_of(application: Application, *, is_followed: bool) -> Parent:
     status, spec = application.status or _NO_STATUS, application.spec or _Spec()
+    operation = _operation(status.operation_state, hooks_are_internal=False)
     return Parent(
         application.metadata.namespace,
         application.metadata.name,
         _revisions(status.sync or _Sync()),
         is_automated=_is_automated(spec.sync_policy),
         is_followed=is_followed,
+        moved_by_us_to=operation.revisions if operation and operation.run_id else (),
     )
 
 

@@ -11,7 +11,7 @@ from windlass.core.platform.snapshots import ApplicationState, Hook, Phase, Reso
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from windlass.core.platform.snapshots import Snapshot
+    from windlass.core.platform.snapshots import Parent, Snapshot
 
 INTERNAL_HOOK = "windlass.dev/hook: internal"
 _ORDERING_HOOKS = {"PreSync", "PostSync"}
@@ -37,17 +37,22 @@ def findings(snapshot: Snapshot, checked: Collection[ResourceKind]) -> tuple[Fin
     found: list[Finding] = []
     for name, state in sorted(snapshot.states.items()):
         if isinstance(state, ApplicationState):
-            found += _bypasses(name, state)
+            found += _bypasses(name, state, snapshot.parents.get(name))
             found += _unordered(name, state)
             found += (_unchecked(name, kind) for kind in sorted(state.kinds, key=str) if _needs_check(kind, checked))
             found += (_hook(name, hook) for hook in _hooks(state) if _orders(hook))
     return tuple(found)
 
 
-def _bypasses(name: str, state: ApplicationState) -> Iterator[Finding]:
-    """A success at a new revision that no run of ours asked for. Self-healing at the same revision is none."""
+def _bypasses(name: str, state: ApplicationState, parent: Parent | None) -> Iterator[Finding]:
+    """A success at a new revision that no run of ours asked for. Self-healing at the same revision is none.
+
+    One that syncs itself because a run of ours moved its definition to that revision had its turn.
+    """
     operation = state.operation
     if operation is None or operation.phase is not Phase.SUCCEEDED or operation.run_id is not None:
+        return
+    if parent and parent.moved_by_us_to and operation.revisions == parent.moved_by_us_to:
         return
     if operation.revisions != state.previous_revisions:
         who = operation.started_by or "somebody"

@@ -163,6 +163,8 @@ class Parent:
     """It moves what it defines by itself."""
     is_followed: bool = True
     """What is there is as the definition says."""
+    moved_by_us_to: tuple[str, ...] = ()
+    """Where a run of ours last moved definitions to; empty if its last operation was somebody else's."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
