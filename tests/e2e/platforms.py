@@ -150,7 +150,7 @@ class Platform:
 
     def writes(self, since: int) -> list[AuditRecord]:
         """Of ours, by the API server's own journal, after so many records of it."""
-        return [record for record in self.cluster.audit()[since:] if _is_our_write(record)]
+        return [record for record in self.cluster.audit()[since:] if is_our_write(record)]
 
     def shown(self) -> dict[str, dict[str, Any]]:
         """By application: what Argo CD says of it."""
@@ -164,6 +164,6 @@ class Platform:
         return {name: item["status"].get("operationState") or {} for name, item in self.shown().items()}
 
 
-def _is_our_write(record: AuditRecord) -> bool:
+def is_our_write(record: AuditRecord) -> bool:
     is_write = record.verb in {"create", "update", "patch", "delete", "deletecollection"}
     return record.user_agent.startswith("windlass") and is_write and record.stage == "ResponseComplete"
