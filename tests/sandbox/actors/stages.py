@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from math import inf
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tests.recordings.applications import HERE
 from tests.recordings.stages import staged
+from tests.sandbox.actors.objects import URL, application
 from windlass.kube.calls import Calls, Limits
 from windlass.kube.clients import KubeClient
 from windlass.sandbox.actors.argocd.installing import install_argocd
@@ -95,3 +97,16 @@ async def played(script: Script) -> Recording:
 
 def run(main: Any) -> Any:
     return virtual_time.run(main)
+
+
+async def after(seconds: float) -> None:
+    await asyncio.sleep(seconds)  # noqa: TID251 - of the loop that jumps
+
+
+async def begin(w: World, files: dict[str, Any], *bodies: dict[str, Any]) -> MemoryRepository:
+    """A repository, and Applications or ApplicationSets of it."""
+    repository = w.argocd.repositories[URL] = MemoryRepository(files)
+    for body in bodies or (application(),):
+        await w.sandbox.caller().create(f"{body['kind'].lower()}s.argoproj.io", body)
+    await after(1)
+    return repository

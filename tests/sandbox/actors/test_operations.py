@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,9 @@ import pytest
 
 from tests.recordings.applications import APPLICATIONS
 from tests.sandbox.actors.objects import URL, application, config, workload
-from tests.sandbox.actors.stages import run, world
+from tests.sandbox.actors.stages import after, begin, run, world
 from windlass.kube.reflectors import Reflector
-from windlass.sandbox.actors.argocd.repositories import DirectoryRepository, GitRepository, MemoryRepository
+from windlass.sandbox.actors.argocd.repositories import DirectoryRepository, GitRepository
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.actors.behaviours import PREFIX
 from windlass.sandbox.faults import Fault
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
 APPS = "applications.argoproj.io"
 SYNC = {"operation": {"initiatedBy": {"username": "windlass"}, "sync": {"revision": "main"}}}
 SLOW = {f"{PREFIX}ready-after": "4s"}
-
-
-async def after(seconds: float) -> None:
-    await asyncio.sleep(seconds)  # noqa: TID251 - of the loop that jumps
-
-
-async def begin(w: World, files: dict[str, Any], *apps: dict[str, Any]) -> MemoryRepository:
-    repository = w.argocd.repositories[URL] = MemoryRepository(files)
-    for app in apps or (application(),):
-        await w.sandbox.caller().create(APPS, app)
-    await after(1)
-    return repository
 
 
 async def get(w: World, name: str = "web") -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.sandbox.actors.objects import claim, job, pod_template, workload
-from tests.sandbox.actors.stages import run, world
+from tests.sandbox.actors.stages import after, run, world
 from windlass.sandbox.actors import behaviours
 from windlass.sandbox.actors.behaviours import Behaviour
 
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from tests.sandbox.actors.stages import World
 
 DEPLOYMENTS, JOBS = "deployments.apps", "jobs.batch"
-
-
-async def after(seconds: float) -> None:
-    await asyncio.sleep(seconds)  # noqa: TID251 - of the loop that jumps
 
 
 def reasons(item: dict[str, Any]) -> dict[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
-from windlass.sandbox.actors.argocd import comparing, repositories, specs
+from windlass.sandbox.actors.argocd import comparing, projects, repositories, specs
 from windlass.sandbox.actors.argocd.comparing import APPLICATIONS
 from windlass.sandbox.actors.argocd.repositories import Broken, Repositories
-from windlass.sandbox.actors.argocd.specs import Pace, Stale
+from windlass.sandbox.actors.argocd.specs import NAMESPACE, Pace, Stale
 from windlass.sandbox.actors.argocd.syncing import Operations
 from windlass.sandbox.actors.reconciling import LAG, Actor
 from windlass.sandbox.identities import controller
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Change, Stored
 
-NAMESPACE = "argocd"
 MARK = re.compile(rb'"argocd\.argoproj\.io/tracking-id":"([^":]+):[^":]+:([^"]*)"')
+BROKEN = ("ComparisonError", "InvalidSpecError", "UnknownError")
 NOWHERE = "0" * 40  # the revision that a lie about revisions shows
 
 
@@ -49,6 +50,8 @@ class Agenda:
     """Of one that is being deleted: how many objects there were at the last look."""
     blind_until: datetime | None = None
     """Until when it does not see what a sync did."""
+    looked_at: Body | None = None
+    """The part of the spec that the last such comparison was made with."""
 
 
 class ArgoCD(Actor):
@@ -61,9 +64,11 @@ class ArgoCD(Actor):
     def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
         self.repositories = Repositories()
         self.pace = Pace()
+        self.application_namespaces: tuple[str, ...] = ()
+        """Patterns of namespaces whose Applications count, beside its own."""
         self.stale: dict[str, Lie] = {}
         self.claims: dict[str, str] = {}
-        """The health that an Application shows whatever is true."""
+        """The health that an Application shows whatever is true. Those of other namespaces are `namespace_name`."""
         self.applications_have_health = False
         self.persists_health = False
         self.tracks_by_label = False
@@ -104,9 +109,19 @@ class ArgoCD(Actor):
             agenda = self._agendas[place]
             agenda.recent = agenda.recent or self._after(self.pace.recent)
             yield place
+        if change.new.kind_id == projects.PROJECTS:
+            yield from self._using(change.new.name)
         if change.new.kind_id == APPLICATIONS and change.new.version not in self._written:
             yield (APPLICATIONS, change.new.namespace, change.new.name)
         self._written.discard(change.new.version)
+
+    def _using(self, project: str) -> Iterable[Place]:
+        """Applications of a project that has changed: all are looked at."""
+        for place, agenda in self._agendas.items():
+            app = self.find(place[0], place[2], place[1])
+            if app and projects.name_in(app["spec"]) == project:
+                agenda.latest, agenda.since, agenda.left = self._after(self.pace.first), self.sources.now(), None
+                yield place
 
     def _after(self, seconds: float) -> datetime:
         share = 1 + self.pace.jitter * (2 * self.sources.chance.random() - 1) if self.pace.jitter else 1.0
@@ -114,12 +129,12 @@ class ArgoCD(Actor):
 
     async def reconcile(self, place: Place) -> float | None:
         app = self.find(place[0], place[2], place[1])
-        if app is None:
+        if app is None or not any(fnmatchcase(place[1], name) for name in (NAMESPACE, *self.application_namespaces)):
             self._agendas.pop(place, None)
-            self._places.pop(place[2], None)
+            self._places.pop(_instance(place), None)
             return None
         agenda = self._agendas.setdefault(place, Agenda())
-        self._places[place[2]] = place
+        self._places[_instance(place)] = place
         if "status" not in app and not self._is_going(app):
             await self.write(app, {"status": {}})
             agenda.latest, agenda.since = self._after(self.pace.first), self.sources.now()
@@ -146,7 +161,7 @@ class ArgoCD(Actor):
         if self._is_going(app):
             agenda.latest = None
             cascades = any(name.startswith(specs.CASCADE) for name in app["metadata"].get("finalizers") or ())
-            if cascades and agenda.step is None and agenda.left != len(self._tracked.get(place[2], ())):
+            if cascades and agenda.step is None and agenda.left != len(self._tracked.get(_instance(place), ())):
                 agenda.step = self._after(self.pace.notice if agenda.left is None else self.pace.removal)
             return
         if specs.REFRESH in (app["metadata"].get("annotations") or {}):
@@ -157,6 +172,8 @@ class ArgoCD(Actor):
             changed = status.get("sync", {}).get("comparedTo") != specs.compared_to(app["spec"])
             seconds = self.pace.first if changed else self.pace.resync
             agenda.latest, agenda.since = self._after(seconds), None
+        elif agenda.looked_at not in (None, looks_at := specs.looked_at(app["spec"])):
+            agenda.latest, agenda.since, agenda.looked_at = self._after(self.pace.first), now, looks_at
         if "operation" in app and agenda.step is None and not self._operations.is_held_up(place):
             agenda.step = self._after(self.pace.wave if specs.is_running(app) else self.pace.notice)
         elif status.get("operationState", {}).get("phase") == "Terminating" and "operation" in app:
@@ -166,7 +183,7 @@ class ArgoCD(Actor):
         if self._is_going(app):
             await self._take_down(app, agenda)
             return
-        name = app["metadata"]["name"]
+        name = _instance(place)
         if name in self.stale and agenda.blind_until is None:
             agenda.blind_until = self.sources.now() + timedelta(days=1)
         again = await self._operations.step(place, app)
@@ -205,7 +222,7 @@ class ArgoCD(Actor):
         if agenda.blind_until and self.sources.now() < agenda.blind_until:
             agenda.latest = agenda.blind_until
             return
-        since, agenda.blind_until = agenda.since, None
+        since, agenda.blind_until, agenda.looked_at = agenda.since, None, specs.looked_at(app["spec"])
         agenda.since, agenda.refreshing, agenda.latest = None, False, self._after(self.pace.resync)
         if since or self._has_moved(app):
             await self._compare(app, [], since or self.sources.now())
@@ -222,24 +239,8 @@ class ArgoCD(Actor):
         return not same or status["sync"]["comparedTo"] != specs.compared_to(spec)
 
     async def _compare(self, app: Body, revisions: list[str], since: datetime | None = None) -> None:
-        spec, old = app["spec"], app.get("status") or {}
-        conditions = [row for row in old.get("conditions") or () if row["type"] != "ComparisonError"]
-        status = {**old, "controllerNamespace": NAMESPACE}
-        if since:
-            status["reconciledAt"] = pieces.told(since)
-        try:
-            found, wanted = self.resolved(app, {}, revisions)
-            items = self.items(app, wanted)
-            status |= self._verdict(app, items) | {"sourceType": self._source_type(spec)}
-        except Broken as broken:
-            found, items = [source.get("targetRevision", "HEAD") for source in specs.sources_of(spec)], []
-            status["sync"] = {"status": "Unknown"}
-            status["health"] = self._health(old, comparing.health_status(self.items(app, []), applications=False))
-            conditions.append({"type": "ComparisonError", "message": str(broken)})
-        status["sync"] |= {"comparedTo": specs.compared_to(spec), **specs.named(spec, "revision", found)}
-        status["conditions"] = [_dated(row, old, self.sources.timestamp()) for row in conditions]
-        if not conditions:
-            del status["conditions"]
+        old = app.get("status") or {}
+        status = self._judged(app, old, revisions, since)
         operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
         if operation:
             kept = {**specs.EMPTY_STATUS, **old, "operationState": None}
@@ -251,6 +252,26 @@ class ArgoCD(Actor):
             patch["metadata"] = {"annotations": {specs.REFRESH: None}}
         if patch["status"] or "metadata" in patch:
             await self.write(app, patch)
+
+    def _judged(self, app: Body, old: Body, revisions: list[str], since: datetime | None) -> Body:
+        spec, broken = app["spec"], None
+        status = {**old, "controllerNamespace": NAMESPACE, **({"reconciledAt": pieces.told(since)} if since else {})}
+        try:
+            found, wanted = self.resolved(app, {}, revisions)
+            status |= self._verdict(app, self.items(app, wanted)) | {"sourceType": self._source_type(spec)}
+        except Broken as error:
+            broken, found = error, [source.get("targetRevision", "HEAD") for source in specs.sources_of(spec)]
+            status["sync"] = {"status": "Unknown"}
+            status["health"] = self._health(old, comparing.health_status(self.items(app, []), applications=False))
+        if broken and broken.condition != "ComparisonError":  # it is not even looked at
+            sync = {**old.get("sync", {}), "status": "Unknown"}
+            status = {**old, "sync": sync, "health": self._health(old, "Unknown")}
+        else:
+            status["sync"] |= {"comparedTo": specs.compared_to(spec), **specs.named(spec, "revision", found)}
+        rows = [row for row in old.get("conditions") or () if row["type"] not in BROKEN]
+        rows += [{"type": broken.condition, "message": str(broken)}] if broken else []
+        status["conditions"] = [_dated(row, old, self.sources.timestamp()) for row in rows]
+        return status if rows else {name: value for name, value in status.items() if name != "conditions"}
 
     def _automated(self, app: Body, status: Body, *, recent: bool) -> Body | None:
         if status["sync"]["status"] != "OutOfSync":
@@ -267,12 +288,16 @@ class ArgoCD(Actor):
 
     def _verdict(self, app: Body, items: list[Item]) -> Body:
         old, mode = app.get("status") or {}, self.applications_have_health
-        health = self.claims.get(app["metadata"]["name"]) or comparing.health_status(items, applications=mode)
+        health = self.claims.get(specs.instance_name(app["metadata"])) or comparing.health_status(
+            items, applications=mode
+        )
+        project, persists = self.project_of(app), self.persists_health
+        rows = [(item, comparing.resource_row(item, applications=mode, with_health=persists)) for item in items]
         verdict: Body = {
             "sync": {"status": comparing.sync_status(items)},
             "health": self._health(old, health),
             "resources": [
-                comparing.resource_row(item, applications=mode, with_health=self.persists_health) for item in items
+                row if projects.permits_kind(item, project) else {**row, "status": "Unknown"} for item, row in rows
             ],
         }
         if not self.persists_health:
@@ -296,6 +321,7 @@ class ArgoCD(Actor):
 
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]:
         """Commits and manifests of an operation's sources, or of the Application's own. Raises Broken."""
+        projects.require(app, self.project_of(app))
         sources = specs.sources_of(holder) or specs.sources_of(app["spec"])
         asked = revisions or [source.get("targetRevision", "") for source in sources]
         found, wanted = [], []
@@ -316,12 +342,15 @@ class ArgoCD(Actor):
             item = comparing.wanted_item(body, app, self.catalogue, by_label=self.tracks_by_label)
             live = self.find(item.kind_id, item.name, item.namespace) if item.kind_id else None
             found[item.key] = replace(item, live=live)
-        for place in self._tracked.get(app["metadata"]["name"], ()):
+        for place in self._tracked.get(specs.instance_name(app["metadata"]), ()):
             kind, live = self.catalogue.find(place[0]), self.find(place[0], place[2], place[1])
             if kind is not None and live is not None:
                 item = comparing.live_item(kind, live)
                 found.setdefault(item.key, item)
         return [found[key] for key in sorted(found)]
+
+    def project_of(self, app: Body) -> Body | None:
+        return self.find(projects.PROJECTS, projects.name_in(app["spec"]), NAMESPACE)
 
     def health_of(self, item: Item) -> str:
         health = item.health(applications=self.applications_have_health)
@@ -333,17 +362,30 @@ class ArgoCD(Actor):
         self._writes += 1
 
     async def _take_down(self, app: Body, agenda: Agenda) -> None:
-        """Deletes what it made, the last wave first; then lets the Application go."""
-        items = [item for item in self.items(app, []) if item.live is not None]
+        """Deletes what it made and its project permits, the last wave first; then lets the Application go."""
+        project = self.project_of(app)
+        try:
+            projects.require_project(app, project)
+        except Broken as broken:  # it hangs until the project is back
+            row = {"type": "DeletionError", "message": broken.told.removeprefix(f"{projects.UNLOADED}: ")}
+            agenda.left = len(self._tracked.get(specs.instance_name(app["metadata"]), ()))
+            if row["message"] not in str(app.get("status", {}).get("conditions")):
+                await self.write(app, {"status": {"conditions": [_dated(row, {}, self.sources.timestamp())]}})
+            return
+        items = [i for i in self.items(app, []) if i.live is not None and not projects.refusal_of(i, app, project)]
         last = max((item.wave for item in items), default=0)
         for item in items:
             if item.wave == last and item.live and not item.live["metadata"].get("deletionTimestamp"):
                 await self.delete(item.kind_id, item.live, policy="Foreground")
-        agenda.left = len(self._tracked.get(app["metadata"]["name"], ())) if items else 0
+        agenda.left = len(self._tracked.get(specs.instance_name(app["metadata"]), ())) if items else 0
         if not items:
             finalizers = app["metadata"]["finalizers"]
             kept = [name for name in finalizers if not name.startswith(specs.CASCADE)]
             await self.write(app, {"metadata": {"finalizers": kept or None}})
+
+
+def _instance(place: Place) -> str:
+    return specs.instance_name({"namespace": place[1], "name": place[2]})
 
 
 def _named(app: Body) -> tuple[str, str, str]:

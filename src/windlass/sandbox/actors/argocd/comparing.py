@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.actors.argocd import healths
+from windlass.sandbox.actors.argocd import healths, specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,7 +91,7 @@ def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) 
     namespace = ""
     if kind is None or kind.namespaced:
         namespace = meta["namespace"] = meta.get("namespace") or app["spec"]["destination"].get("namespace", "default")
-    owner = app["metadata"]["name"]
+    owner = specs.instance_name(app["metadata"])
     if by_label:
         meta["labels"] = {**(meta.get("labels") or {}), LABEL: owner}
     else:

@@ -1,11 +1,13 @@
-"""Puts Argo CD into a sandbox: its kinds, its namespace, its default project, its controller."""
+"""Puts Argo CD into a sandbox: its kinds, its namespace, its default project, its controllers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.sandbox.actors.argocd.applications import NAMESPACE, ArgoCD
+from windlass.sandbox.actors.argocd.application_sets import ApplicationSets
+from windlass.sandbox.actors.argocd.applications import ArgoCD
 from windlass.sandbox.actors.argocd.definitions import GROUP, definitions
+from windlass.sandbox.actors.argocd.specs import NAMESPACE
 
 if TYPE_CHECKING:
     from windlass.sandbox.sandboxes import Sandbox
@@ -22,4 +24,6 @@ async def install_argocd(sandbox: Sandbox) -> ArgoCD:
     head = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AppProject", "metadata": {"name": "default"}}
     project = {**head, "spec": {**OPEN_PROJECT, "clusterResourceWhitelist": [{"group": "*", "kind": "*"}]}}
     await calls.create(f"appprojects.{GROUP}", project, NAMESPACE)
-    return ArgoCD(sandbox)
+    argocd = ArgoCD(sandbox)
+    ApplicationSets(sandbox, argocd.repositories)
+    return argocd

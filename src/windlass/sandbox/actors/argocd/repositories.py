@@ -26,7 +26,13 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class Broken(Exception):
-    """A source from which no manifests can be made."""
+    """An Application that cannot be compared: its source gives no manifests, or its project does not permit it."""
+
+    def __init__(self, why: str, *, condition: str = "ComparisonError", told: str = "") -> None:
+        super().__init__(why)
+        self.condition = condition
+        self.told = told or f"{condition}: {why}"
+        """The message of an operation that ends by it."""
 
 
 class Repository(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
+NAMESPACE = "argocd"
 CASCADE = "resources-finalizer.argocd.argoproj.io"
 REFRESH = "argocd.argoproj.io/refresh"
 EMPTY_STATUS: Body = {
@@ -68,6 +69,12 @@ class Lie:
     """How long, unless somebody asks for a refresh."""
 
 
+def instance_name(meta: Body) -> str:
+    """How objects are marked with their Application: by its name, with its namespace where that is another one."""
+    where = meta.get("namespace", NAMESPACE)
+    return str(meta["name"]) if where == NAMESPACE else f"{where}_{meta['name']}"
+
+
 def sources_of(holder: Body) -> list[Body]:
     """Of a spec, of an operation's sync, or of what was compared; empty if it names none."""
     return holder.get("sources") or ([holder["source"]] if holder.get("source") else [])
@@ -84,6 +91,12 @@ def revisions_of(holder: Body) -> list[str]:
 
 def compared_to(spec: Body) -> Body:
     return {"destination": spec["destination"], **named(spec, "source", sources_of(spec))}
+
+
+def looked_at(spec: Body) -> Body:
+    """What of a spec, when it changes, is looked at at once."""
+    automated = (spec.get("syncPolicy") or {}).get("automated")
+    return {**compared_to(spec), "project": spec.get("project"), "automated": automated}
 
 
 def is_running(app: Body) -> bool:

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from windlass.sandbox.actors import behaviours
-from windlass.sandbox.actors.argocd import comparing, specs
+from windlass.sandbox.actors.argocd import comparing, projects, specs
+from windlass.sandbox.actors.argocd.comparing import Item
 from windlass.sandbox.actors.argocd.repositories import Broken
 from windlass.sandbox.statuses import Refusal
 
 if TYPE_CHECKING:
-    from windlass.sandbox.actors.argocd.comparing import Item
     from windlass.sandbox.actors.argocd.specs import Pace
     from windlass.sandbox.actors.reconciling import Place
     from windlass.sandbox.callers import Caller
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 HISTORY = 10
 DONE = "successfully synced (all tasks run)"
+INVALID = "one or more synchronization tasks are not valid"
 FAILED = "one or more objects failed to apply, reason: "
 
 
@@ -32,6 +33,7 @@ class Controller(Protocol):
     calls: Caller
 
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]: ...
+    def project_of(self, app: Body) -> Body | None: ...
     def items(self, app: Body, wanted: list[Body]) -> list[Item]: ...
     def health_of(self, item: Item) -> str: ...
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None: ...
@@ -74,7 +76,9 @@ class Operations:
         except Broken as broken:
             sync = state["operation"].get("sync", {})
             self._running[place] = Progress(specs.revisions_of(sync) or ["HEAD"], [])
-            return await self._end(place, app, "Error", f"ComparisonError: {broken}")
+            return await self._end(place, app, "Error", broken.told)
+        if any(row["status"] == "SyncFailed" for row in progress.rows):
+            return await self._end(place, app, "Failed", INVALID)
         if not progress.todo:
             return await self._end(place, app, "Succeeded", DONE)
         return await self._next_wave(place, app, progress)
@@ -99,15 +103,19 @@ class Operations:
         items = self._controller.items(app, wanted)
         todo = [item for item in items if not chosen or any(_is_meant(row, item) for row in chosen)]
         progress = Progress(revisions, sorted(todo, key=lambda item: item.order))
+        project, namespace = self._controller.project_of(app), self._missing_namespace(app, sync)
+        made = [Item("", "v1", "Namespace", "namespaces", "", namespace)] if namespace else []
+        for item in [*made, *progress.todo]:
+            if why := projects.refusal_of(item, app, project):
+                row = {**item.head, "version": item.version, "syncPhase": "Sync"}
+                progress.rows.append({**row, "status": "SyncFailed", "message": why})
         self._running[place] = progress
         return progress
 
     async def _next_wave(self, place: Place, app: Body, progress: Progress) -> float | None:
         operation = app["status"]["operationState"]["operation"]
-        options = operation["sync"].get("syncOptions") or []
-        namespace = app["spec"]["destination"].get("namespace", "")
         progress.waiting = False
-        if "CreateNamespace=true" in options and namespace and self._controller.find("namespaces", namespace) is None:
+        if namespace := self._missing_namespace(app, operation["sync"]):
             await self._create_namespace(app, progress, namespace)
             return self._controller.pace.finish
         wave = progress.todo[0].wave
@@ -125,6 +133,12 @@ class Operations:
         progress.waiting = True
         await self._show(app, progress, self._awaited(progress))
         return None if self._unhealthy(progress) else self._controller.pace.wave
+
+    def _missing_namespace(self, app: Body, sync: Body) -> str:
+        """The namespace that has to be made first; empty if it is there, or if nobody says that it shall be made."""
+        name = str(app["spec"]["destination"].get("namespace", ""))
+        asked = "CreateNamespace=true" in (sync.get("syncOptions") or ())
+        return name if asked and name and self._controller.find("namespaces", name) is None else ""
 
     def _unhealthy(self, progress: Progress) -> list[Item]:
         live = [
