@@ -11,6 +11,7 @@ import msgspec
 
 from windlass.sandbox import patches
 from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Stored
 from windlass.sandbox.watching import Watch
 
@@ -122,5 +123,5 @@ class Caller:
     def _kind(self, kind_id: str) -> Kind:
         found = self._server.catalogue.find(kind_id)
         if found is None:
-            raise LookupError(f"the sandbox does not serve {kind_id}")
+            raise Refusal(404, "NotFound", f"the sandbox does not serve {kind_id}")
         return found

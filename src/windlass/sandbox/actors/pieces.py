@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 REVISIONS = "controllerrevisions.apps"
+OPEN: Body = {"x-kubernetes-preserve-unknown-fields": True}
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -85,3 +86,24 @@ async def keep_revision(actor: Actor, owner: Body, name: str) -> None:
     body = {"metadata": {**meta, "ownerReferences": [owner_reference(owner)]}, "revision": number}
     data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
     await actor.create(REVISIONS, {**body, "data": data}, owner["metadata"]["namespace"])
+
+
+def open_definition(
+    api_version: str, names: Body, fields: tuple[str, ...], *, scope: str = "Namespaced", status: bool = False
+) -> Body:
+    """The definition of a kind with these fields, whatever they hold; a spec is required where it has one."""
+    group, _, version = api_version.partition("/")
+    properties = {"metadata": {"type": "object"}, **dict.fromkeys(fields, OPEN)}
+    required = [name for name in ("metadata", "spec") if name in properties]
+    schema = {"type": "object", "required": required, "properties": properties}
+    served: Body = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    if status:
+        served["subresources"] = {"status": {}}
+    one = names["kind"].lower()
+    names = {"singular": one, "plural": f"{one}{'es' if one.endswith('s') else 's'}", **names}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names['plural']}.{group}"},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [served]},
+    }

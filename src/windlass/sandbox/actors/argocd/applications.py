@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import pieces
-from windlass.sandbox.actors.argocd import comparing, projects, repositories, specs
+from windlass.sandbox.actors.argocd import comparing, projects, specs
 from windlass.sandbox.actors.argocd.comparing import APPLICATIONS
 from windlass.sandbox.actors.argocd.repositories import Broken, Repositories
 from windlass.sandbox.actors.argocd.specs import NAMESPACE, Pace, Stale
@@ -313,27 +313,13 @@ class ArgoCD(Actor):
         return before if same else {"status": status, "lastTransitionTime": self.sources.timestamp()}
 
     def _source_type(self, spec: Body) -> str:
-        return (
-            "Helm"
-            if any(source.get("chart") or source.get("helm") for source in specs.sources_of(spec))
-            else "Directory"
-        )
+        rendered = any(source.get("chart") or source.get("helm") for source in specs.sources_of(spec))
+        return "Helm" if rendered else "Directory"
 
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]:
         """Commits and manifests of an operation's sources, or of the Application's own. Raises Broken."""
         projects.require(app, self.project_of(app))
-        sources = specs.sources_of(holder) or specs.sources_of(app["spec"])
-        asked = revisions or [source.get("targetRevision", "") for source in sources]
-        found, wanted = [], []
-        for number, (source, revision) in enumerate(zip(sources, asked, strict=True), 1):
-            try:
-                repository = self.repositories.at(source["repoURL"])
-                found.append(repository.commit(revision))
-                wanted += repositories.manifests(repository, found[-1], source)
-            except Broken as broken:
-                head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
-                raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None
-        return found, wanted
+        return self.repositories.resolved(specs.sources_of(holder) or specs.sources_of(app["spec"]), revisions)
 
     def items(self, app: Body, wanted: list[Body]) -> list[Item]:
         """What is wanted and what is marked as this Application's, side by side."""
@@ -348,6 +334,12 @@ class ArgoCD(Actor):
                 item = comparing.live_item(kind, live)
                 found.setdefault(item.key, item)
         return [found[key] for key in sorted(found)]
+
+    def known(self, app: Body, item: Item) -> Item:
+        """An item whose kind the server has perhaps come to know."""
+        if item.kind_id or not item.wanted:
+            return item
+        return comparing.wanted_item(item.wanted, app, self.catalogue, by_label=self.tracks_by_label)
 
     def project_of(self, app: Body) -> Body | None:
         return self.find(projects.PROJECTS, projects.name_in(app["spec"]), NAMESPACE)

@@ -88,9 +88,9 @@ def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) 
     kind = next((k for k in catalogue if (k.kind, k.api_version) == (kind_name, api_version)), None)
     group, _, version = api_version.rpartition("/")
     meta = {**body["metadata"]}
-    namespace = ""
+    given, namespace = meta.pop("namespace", ""), ""
     if kind is None or kind.namespaced:
-        namespace = meta["namespace"] = meta.get("namespace") or app["spec"]["destination"].get("namespace", "default")
+        namespace = meta["namespace"] = given or app["spec"]["destination"].get("namespace", "default")
     owner = specs.instance_name(app["metadata"])
     if by_label:
         meta["labels"] = {**(meta.get("labels") or {}), LABEL: owner}

@@ -128,6 +128,20 @@ class Repositories(dict[str, Repository]):
             raise Broken(f"failed to list refs: repository not found: {url}")
         return self[url]
 
+    def resolved(self, sources: list[Body], revisions: list[str]) -> tuple[list[str], list[Body]]:
+        """Commits and manifests of sources, at these revisions or at their own. Raises Broken."""
+        asked = revisions or [source.get("targetRevision", "") for source in sources]
+        found, wanted = [], []
+        for number, (source, revision) in enumerate(zip(sources, asked, strict=True), 1):
+            try:
+                repository = self.at(source["repoURL"])
+                found.append(repository.commit(revision))
+                wanted += manifests(repository, found[-1], source)
+            except Broken as broken:
+                head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
+                raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None
+        return found, wanted
+
 
 def manifests(repository: Repository, commit: str, source: Body) -> list[Body]:
     """The objects that a source means at a commit."""

@@ -35,6 +35,7 @@ class Controller(Protocol):
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]: ...
     def project_of(self, app: Body) -> Body | None: ...
     def items(self, app: Body, wanted: list[Body]) -> list[Item]: ...
+    def known(self, app: Body, item: Item) -> Item: ...
     def health_of(self, item: Item) -> str: ...
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None: ...
     async def write(self, app: Body, patch: Body) -> None: ...
@@ -106,7 +107,7 @@ class Operations:
         project, namespace = self._controller.project_of(app), self._missing_namespace(app, sync)
         made = [Item("", "v1", "Namespace", "namespaces", "", namespace)] if namespace else []
         for item in [*made, *progress.todo]:
-            if why := projects.refusal_of(item, app, project):
+            if why := projects.refusal_of(item, app, project) or _unknown(item, todo):
                 row = {**item.head, "version": item.version, "syncPhase": "Sync"}
                 progress.rows.append({**row, "status": "SyncFailed", "message": why})
         self._running[place] = progress
@@ -123,7 +124,7 @@ class Operations:
         progress.todo = [item for item in progress.todo if item.wave != wave]
         prune = bool(operation["sync"].get("prune"))
         for item in now:
-            progress.rows.append(await self._carried_out(item, prune=prune))
+            progress.rows.append(await self._carried_out(app, item, prune=prune))
             progress.applied.append(item)
         why = [row["message"] for row in progress.rows if row["status"] == "SyncFailed"]
         if why:
@@ -168,7 +169,7 @@ class Operations:
         named = specs.named(app["spec"], "source", sources) | specs.named(app["spec"], "revision", progress.revisions)
         return {**({"resources": progress.rows} if progress.rows else {}), **named}
 
-    async def _carried_out(self, item: Item, *, prune: bool) -> Body:
+    async def _carried_out(self, app: Body, item: Item, *, prune: bool) -> Body:
         row = {**item.head, "version": item.version, "syncPhase": "Sync", "status": "Synced", "hookPhase": "Running"}
         if item.images:
             row["images"] = item.images
@@ -176,7 +177,7 @@ class Operations:
             if item.wanted is None:
                 status, message = await self._pruned(item, prune=prune)
                 return {**row, "status": status, "message": message, "hookPhase": "Succeeded"}
-            return {**row, "message": await self._applied(item)}
+            return {**row, "message": await self._applied(self._controller.known(app, item))}
         except Refusal as refusal:
             return {**row, "status": "SyncFailed", "message": str(refusal), "hookPhase": "Failed"}
 
@@ -187,11 +188,6 @@ class Operations:
         return "Pruned", "pruned"
 
     async def _applied(self, item: Item) -> str:
-        if not item.kind_id:
-            what = f"{item.group}/{item.kind}"
-            raise Refusal(
-                404, "NotFound", f"The Kubernetes API could not find {what} for requested resource {item.name}"
-            )
         before = await self._controller.calls.find(item.kind_id, item.name, item.namespace)
         after = await self._controller.calls.apply(item.kind_id, item.wanted or {})
         kind = f"{item.kind.lower()}{'.' if item.group else ''}{item.group}"
@@ -226,6 +222,18 @@ class Operations:
         row = {"id": history[-1]["id"] + 1 if history else 0, "deployStartedAt": state["startedAt"], "deployedAt": now}
         row["initiatedBy"] = state["operation"].get("initiatedBy") or {}
         return [*history, {**row, **named}][-HISTORY:]
+
+
+def _unknown(item: Item, todo: list[Item]) -> str:
+    """Why an object of a kind that the server does not know, and that this operation does not bring, cannot be made."""
+    if item.kind_id or item.wanted is None:
+        return ""
+    brought = [other.wanted["spec"] for other in todo if other.kind == "CustomResourceDefinition" and other.wanted]
+    if any((spec["group"], spec["names"]["kind"]) == (item.group, item.kind) for spec in brought):
+        return ""
+    what = f"{item.group}/{item.kind} for requested resource {item.namespace}/{item.name}"
+    hint = f'Make sure the "{item.kind}" CRD is installed on the destination cluster.'
+    return f"The Kubernetes API could not find {what}. {hint}"
 
 
 def _is_meant(row: Body, item: Item) -> bool:
