@@ -105,8 +105,9 @@ class State:
     ready: bool = False
     restarts: int = 0
     ran_from: float = 0.0
-    """Of one that ended: when that run began. Of one that waits to run again: its last run."""
-    last_end: float | None = None
+    """Of one that ended: when that run began."""
+    last: tuple[float, float, int] | None = None
+    """The run before this one: its beginning, end and exit code."""
 
 
 def state_at(behaviour: Behaviour, policy: str, age: float) -> State:
@@ -122,23 +123,24 @@ def state_at(behaviour: Behaviour, policy: str, age: float) -> State:
         return State("waiting", begun, inf, waits)
     again = policy == "Always" or (policy == "OnFailure" and behaviour.code != 0)
     restarts, backoff, runs = 0, FIRST_BACKOFF, behaviour.runs(policy)
-    last_end: float | None = None
+    last: tuple[float, float, int] | None = None
     while True:
         ended = begun + runs
         if age < ended:
             return _running(
-                behaviour, begun, ended, age, State("running", begun, ended, "", False, restarts, begun, last_end)
+                behaviour, begun, ended, age, State("running", begun, ended, "", False, restarts, begun, last)
             )
         if not again or age < ended + SHOWN:
             until = ended + SHOWN if again else inf
-            return State("terminated", ended, until, behaviour.end_reason, False, restarts, begun, last_end)
+            return State("terminated", ended, until, behaviour.end_reason, False, restarts, begun, last)
+        last = (begun, ended, behaviour.code)
         wait = backoff if restarts else 0.0
         if age < ended + SHOWN + wait:
             return State(
-                "waiting", ended + SHOWN, ended + SHOWN + wait, "CrashLoopBackOff", False, restarts, begun, ended
+                "waiting", ended + SHOWN, ended + SHOWN + wait, "CrashLoopBackOff", False, restarts, begun, last
             )
         backoff = min(LAST_BACKOFF, backoff * 2) if restarts else backoff
-        restarts, begun, last_end = restarts + 1, ended + SHOWN + wait, ended
+        restarts, begun = restarts + 1, ended + SHOWN + wait
 
 
 def _running(behaviour: Behaviour, begun: float, ended: float, age: float, state: State) -> State:

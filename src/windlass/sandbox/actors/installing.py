@@ -15,15 +15,17 @@ from windlass.sandbox.actors.stateful_sets import StatefulSets
 from windlass.sandbox.actors.volumes import CLASSES, DEFAULT, Volumes
 
 if TYPE_CHECKING:
+    from windlass.sandbox.actors.programs import Programs
     from windlass.sandbox.actors.reconciling import Actor
     from windlass.sandbox.sandboxes import Sandbox
 
 
 @dataclass(frozen=True, slots=True)
 class Workloads:
-    """The actors by name, and the table of how containers behave."""
+    """The actors by name, the table of how containers behave, and the programs that images really run."""
 
     behaviours: Behaviours
+    programs: Programs
     actors: dict[str, Actor] = field(default_factory=dict)
 
 
@@ -33,8 +35,10 @@ async def install_workloads(sandbox: Sandbox) -> Workloads:
     await calls.create("nodes", {"metadata": {"name": NODE}})
     meta = {"name": "standard", "annotations": {DEFAULT: "true"}}
     await calls.create(CLASSES, {"metadata": meta, "provisioner": "sandbox.windlass.dev/volumes"})
-    found = Workloads(Behaviours())
+    table = Behaviours()
+    pods = Pods(sandbox, table)
+    found = Workloads(table, pods.programs)
     kinds: tuple[type[Actor], ...] = (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, Volumes)
-    actors: list[Actor] = [kind(sandbox) for kind in kinds] + [Pods(sandbox, found.behaviours)]
+    actors: list[Actor] = [kind(sandbox) for kind in kinds] + [pods]
     found.actors.update({type(actor).__name__: actor for actor in actors})
     return found

@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 from windlass.sandbox.actors import behaviours, pieces
+from windlass.sandbox.actors.programs import Programs
 from windlass.sandbox.actors.reconciling import LAG, Actor
 from windlass.sandbox.asks import MASTERS, User
 
@@ -32,6 +33,7 @@ class Pods(Actor):
     watched: ClassVar[tuple[str, ...]] = (CLAIMS,)
 
     def __init__(self, sandbox: Sandbox, table: Behaviours, *, lag: float = LAG) -> None:
+        self.programs = Programs(sandbox)
         self._table = table
         self._began: dict[str, datetime] = {}
         self._stopping: dict[str, datetime] = {}
@@ -51,6 +53,7 @@ class Pods(Actor):
     async def reconcile(self, place: Place) -> float | None:
         pod = self.find(place[0], place[2], place[1])
         if pod is None:
+            self.programs.sweep()
             return None
         if pod["metadata"].get("deletionTimestamp"):
             return await self._stop(pod)
@@ -84,14 +87,27 @@ class Pods(Actor):
     async def _run_on(self, pod: Body) -> float | None:
         began = self._began.setdefault(pod["metadata"]["uid"], self.sources.now())
         age = (self.sources.now() - began).total_seconds()
-        policy = pod["spec"].get("restartPolicy", "Always")
-        told = [(c, self._table.of(pod, c)) for c in pod["spec"]["containers"]]
-        states = [behaviours.state_at(behaviour, policy, age) for _, behaviour in told]
+        played = [(container, *self._played(pod, container, began)) for container in pod["spec"]["containers"]]
+        told, states = [(container, behaviour) for container, behaviour, _ in played], [row[2] for row in played]
         shown = [_shown(c, b, s, began) for (c, b), s in zip(told, states, strict=True)]
         await self.write_status("pods", pod, self._status(pod, states, shown, began))
         self._write_logs(pod, told, states)
         until = min(state.until for state in states)
         return None if until == inf else until - age + SLACK
+
+    def _played(self, pod: Body, container: Body, began: datetime) -> tuple[Behaviour, State]:
+        """The part that a container plays, or what its program does."""
+        meta, behaviour = pod["metadata"], self._table.of(pod, container)
+
+        def age() -> float:
+            return (self.sources.now() - began).total_seconds()
+
+        def wake() -> None:
+            self.later(("pods", meta["namespace"], meta["name"]))
+
+        policy = pod["spec"].get("restartPolicy", "Always")
+        found = self.programs.state_of(pod, container, behaviour, age, wake)
+        return found or (behaviour, behaviours.state_at(behaviour, policy, age()))
 
     def _status(self, pod: Body, states: list[State], shown: list[Body], began: datetime) -> Body:
         old, now = pod.get("status", {}), self.sources.timestamp()
@@ -134,7 +150,8 @@ class Pods(Actor):
         meta, now = pod["metadata"], self.sources.now()
         asked = self._stopping.setdefault(meta["uid"], now)
         wishes = [self._table.of(pod, container).stops_after for container in pod["spec"]["containers"]]
-        wait = min(float(meta.get("deletionGracePeriodSeconds", 0)), max(wishes))
+        grace = float(meta.get("deletionGracePeriodSeconds", 0))
+        wait = grace if self.programs.stop(meta["uid"]) else min(grace, max(wishes))
         left = wait - (now - asked).total_seconds()
         if left > 0:
             return left + SLACK
@@ -167,20 +184,17 @@ def _shown(container: Body, behaviour: Behaviour, state: State, began: datetime)
     def at(age: float) -> str:
         return pieces.told(began + timedelta(seconds=age))
 
-    def ended(run: float, end: float) -> Body:
-        times = {"startedAt": at(run), "finishedAt": at(end)}
-        return {"terminated": {"exitCode": behaviour.code, "reason": behaviour.end_reason, **times}}
+    def ended(run: float, end: float, code: int) -> Body:
+        reason = behaviour.end_reason if code == behaviour.code else "Error" if code else "Completed"
+        return {"terminated": {"exitCode": code, "reason": reason, "startedAt": at(run), "finishedAt": at(end)}}
 
     image = container["image"]
     now: Body = {"waiting": {"reason": state.reason, **_why(state.reason, image)}}
     if state.word == "running":
         now = {"running": {"startedAt": at(state.since)}}
     elif state.word == "terminated":
-        now = ended(state.ran_from, state.since)
-    last: Body = {}
-    if state.last_end is not None:
-        runs = behaviour.runs("OnFailure")
-        last = ended(state.last_end - runs, state.last_end)
+        now = ended(state.ran_from, state.since, behaviour.code)
+    last: Body = ended(*state.last) if state.last else {}
     row = {"name": container["name"], "image": image, "imageID": f"sandbox/{image}" if state.word != "waiting" else ""}
     row |= {"ready": state.ready, "started": state.word == "running", "restartCount": state.restarts}
     return {**row, "state": now, "lastState": last}
