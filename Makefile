@@ -9,7 +9,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports coverage bench wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test check lint types imports coverage bench clients wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -52,6 +52,9 @@ bench: $(BENCH)/ready ## the client beside others, in one run; writes docs/bench
 
 bench-real: e2e-build $(BENCH)/ready ## deploy beside sync waves and kubectl on the test bed; writes docs/benchmarks-real.md
 	$(BENCH)/bin/python -m benchmarks.real_clusters
+
+clients: $(BENCH)/ready ## other Kubernetes clients on the sandbox: the official one and lightkube
+	$(BENCH)/bin/pytest -q tests/sandbox/test_clients.py
 
 $(BENCH)/ready: requirements/bench.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from windlass.sandbox import kubeconfigs
+from windlass.sandbox import certificates, kubeconfigs
 from windlass.sandbox.actors.installing import install_workloads
 from windlass.sandbox.sandboxes import Sandbox
 from windlass.sandbox.serving import served
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def running_sandbox(*, enforce_rbac: bool = False) -> Iterator[str]:
+def running_sandbox(*, enforce_rbac: bool = False, tls: bool = False) -> Iterator[str]:
     """Gives the kubeconfig."""
+    context, authority = certificates.made() if tls else (None, b"")
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, str]] = Future()
 
     async def serve() -> None:
-        async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, served(sandbox) as address:
+        async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, served(sandbox, tls=context) as address:
             await install_workloads(sandbox)
             end = asyncio.Event()
-            kubeconfig = kubeconfigs.rendered(address, sandbox.server.identities.admin_token)
+            kubeconfig = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
             ready.set_result((asyncio.get_running_loop(), end, kubeconfig))
             await end.wait()
 
