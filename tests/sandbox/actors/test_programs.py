@@ -14,7 +14,7 @@ from windlass.sandbox.sandboxes import Sandbox
 from windlass.simulation.virtual_time import virtual_sources
 
 if TYPE_CHECKING:
-    from windlass.sandbox.actors.programs import Process
+    from windlass.sandbox.actors.programs import Process, Program
 
 JOBS, RBAC = "jobs.batch", "rbac.authorization.k8s.io"
 VARIABLES = [
@@ -48,55 +48,50 @@ async def prepare(sandbox: Sandbox) -> None:
     await calls.create(f"rolebindings.{RBAC}", body, "default")
 
 
+def creating(sandbox: Sandbox, seen: list[Process]) -> Program:
+    """A program that tries to create things and tells how that went; its exit code is the number of its arguments."""
+
+    async def program(process: Process) -> int:
+        seen.append(process)
+        headers = {"Authorization": f"Bearer {process.token()}", "Content-Type": "application/json"}
+        for plural in ("configmaps", "secrets"):
+            path = f"/api/v1/namespaces/default/{plural}"
+            answer = await sandbox.handle("POST", path, headers, b'{"metadata":{"name":"made"}}')
+            process.log(f"{plural}: {answer.code}")
+            await after(30)
+        return len(process.argv)
+
+    return program
+
+
 def test_a_job_runs_its_argv_under_the_token_of_its_pod() -> None:
     seen: list[Process] = []
 
-    async def main() -> tuple[list[tuple[str, str, int]], str]:
+    async def main() -> None:
         async with Sandbox(virtual_sources(1), enforce_rbac=True) as sandbox:
-
-            async def program(process: Process) -> int:
-                seen.append(process)
-                headers = {"Authorization": f"Bearer {process.token()}", "Content-Type": "application/json"}
-                for plural in ("configmaps", "secrets"):
-                    body = b'{"metadata":{"name":"made"}}'
-                    path = f"/api/v1/namespaces/default/{plural}"
-                    answer = await sandbox.handle("POST", path, headers, body)
-                    process.log(f"{plural}: {answer.code}")
-                    await after(30)
-                return len(process.argv)
-
-            workloads = await install_workloads(sandbox)
-            workloads.programs.by_image["windlass:*"] = program
+            workloads, calls = await install_workloads(sandbox), sandbox.caller()
+            workloads.programs.by_image["windlass:*"] = creating(sandbox, seen)
             await prepare(sandbox)
-            await sandbox.caller().create(JOBS, runs("deploy", "--name=$(GREETING)", "x", backoffLimit=0), "default")
+            await calls.create(JOBS, runs("deploy", "--name=$(GREETING)", "x", backoffLimit=0), "default")
             await after(45)
-            (pod,) = await sandbox.caller().list("pods", "default")
-            assert pod["status"]["phase"] == "Running"
+            (pod,) = await calls.list("pods", "default")
+            assert (pod["status"]["phase"], seen[0].env["POD"]) == ("Running", pod["metadata"]["name"])
             await after(60)
-            (pod,) = await sandbox.caller().list("pods", "default")
+            (pod,) = await calls.list("pods", "default")
             state = pod["status"]["containerStatuses"][0]["state"]["terminated"]
             assert (state["exitCode"], state["reason"], pod["status"]["phase"]) == (3, "Error", "Failed")
-            found = await sandbox.caller().get(JOBS, "run", "default")
-            assert found["status"]["failed"] == 1
+            assert (await calls.get(JOBS, "run", "default"))["status"]["failed"] == 1
             bearer = {"Authorization": f"Bearer {sandbox.server.identities.admin_token}"}
             path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/log"
-            answer = await sandbox.handle("GET", path, bearer)
-            assert seen[0].env["POD"] == pod["metadata"]["name"]
+            assert (await sandbox.handle("GET", path, bearer)).body == b"configmaps: 201\nsecrets: 403\n"
             mine = [e for e in sandbox.server.journal.entries if e.user == "system:serviceaccount:default:runner"]
-            return [(e.verb, e.kind, e.code) for e in mine], answer.body.decode()
+            assert [(e.kind, e.code) for e in mine] == [("configmaps", 201), ("secrets", 403)]
 
-    assert run(main()) == (
-        [("create", "configmaps", 201), ("create", "secrets", 403)],
-        "configmaps: 201\nsecrets: 403\n",
-    )
+    run(main())
     (process,) = seen
     assert process.argv == ("deploy", "--name=hello", "x")
-    assert {name: process.env.get(name) for name in ("GREETING", "PASSWORD", "LEVEL", "NOTHING")} == {
-        "GREETING": "hello",
-        "PASSWORD": "hidden",
-        "LEVEL": "debug",
-        "NOTHING": None,
-    }
+    expected = {"GREETING": "hello", "PASSWORD": "hidden", "LEVEL": "debug", "NOTHING": None}
+    assert {name: process.env.get(name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(
