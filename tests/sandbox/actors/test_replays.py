@@ -12,9 +12,8 @@ from tests.recordings.scripts import SCRIPTS
 from tests.sandbox.actors import sequences
 from tests.sandbox.actors.stages import played, run
 
-LEFT_OUT = {"application-terminated": "hooks are not imitated: test_operations terminates one that waits for a wave"}
 OTHER_WORDS = {"application-failed-sync": "Go's own words for a number that is a text"}
-NAMES = [script.name for script in SCRIPTS if script.name not in LEFT_OUT]
+NAMES = [script.name for script in SCRIPTS]
 
 
 @cache

@@ -280,7 +280,7 @@ class ArgoCD(Actor):
         result = state.get("syncResult") or {}
         if recent and specs.revisions_of(result) != specs.revisions_of(status["sync"]):
             return None
-        rows = [row for row in status.get("resources", ()) if row["status"] == "OutOfSync"]
+        rows = [row for row in status.get("resources", ()) if row.get("status") == "OutOfSync"]
         prune = ((app["spec"].get("syncPolicy") or {}).get("automated") or {}).get("prune")
         if not prune and all(row.get("requiresPruning") for row in rows):
             return None
@@ -288,6 +288,7 @@ class ArgoCD(Actor):
 
     def _verdict(self, app: Body, items: list[Item]) -> Body:
         old, mode = app.get("status") or {}, self.applications_have_health
+        items = [item for item in items if not item.hook or item.live]  # a hook is seen while it is there
         health = self.claims.get(specs.instance_name(app["metadata"])) or comparing.health_status(
             items, applications=mode
         )
@@ -343,10 +344,6 @@ class ArgoCD(Actor):
 
     def project_of(self, app: Body) -> Body | None:
         return self.find(projects.PROJECTS, projects.name_in(app["spec"]), NAMESPACE)
-
-    def health_of(self, item: Item) -> str:
-        health = item.health(applications=self.applications_have_health)
-        return health[0] if health else ""
 
     async def write(self, app: Body, patch: Body) -> None:
         after = await self.patch(APPLICATIONS, app, patch)

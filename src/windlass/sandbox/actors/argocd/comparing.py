@@ -6,6 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.argocd import healths, specs
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ APPLICATIONS = "applications.argoproj.io"
 TRACKING = "argocd.argoproj.io/tracking-id"
 LABEL = "app.kubernetes.io/instance"
 WAVE = "argocd.argoproj.io/sync-wave"
+HOOK, HOOK_POLICY = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
+PHASES = ("PreSync", "Sync", "PostSync")
 IN_ORDER = (
     *("Namespace", "NetworkPolicy", "ServiceAccount", "Secret", "ConfigMap", "StorageClass", "PersistentVolume"),
     *("PersistentVolumeClaim", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
@@ -45,15 +48,28 @@ class Item:
         return (self.group, self.kind, self.namespace, self.name)
 
     @property
-    def wave(self) -> int:
-        body = self.wanted or self.live or {}
-        return int((body["metadata"].get("annotations") or {}).get(WAVE, 0))
+    def notes(self) -> Body:
+        return ((self.wanted or self.live or {}).get("metadata") or {}).get("annotations") or {}
 
     @property
-    def order(self) -> tuple[int, int, str, str]:
-        """In which objects are applied: by wave, then by kind."""
+    def wave(self) -> int:
+        return int(self.notes.get(WAVE, 0))
+
+    @property
+    def hook(self) -> str:
+        """The phase of an operation in which a hook runs, the first of several; empty for what is no hook."""
+        return str(self.notes.get(HOOK, "")).partition(",")[0].strip()
+
+    @property
+    def stage(self) -> tuple[int, int]:
+        """What an operation does together: phase and wave."""
+        return (PHASES.index(self.hook or "Sync"), self.wave)
+
+    @property
+    def order(self) -> tuple[tuple[int, int], int, str, str]:
+        """In which objects are applied: by stage, then by kind."""
         rank = IN_ORDER.index(self.kind) if self.kind in IN_ORDER else len(IN_ORDER)
-        return (self.wave, rank, self.kind, self.name)
+        return (self.stage, rank, self.kind, self.name)
 
     @property
     def is_synced(self) -> bool:
@@ -91,6 +107,8 @@ def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) 
     given, namespace = meta.pop("namespace", ""), ""
     if kind is None or kind.namespaced:
         namespace = meta["namespace"] = given or app["spec"]["destination"].get("namespace", "default")
+    if "name" not in meta:  # a hook may leave it to Argo CD
+        meta["name"] = f"{meta.pop('generateName')}{pieces.short_hash(body)[:7]}"
     owner = specs.instance_name(app["metadata"])
     if by_label:
         meta["labels"] = {**(meta.get("labels") or {}), LABEL: owner}
@@ -123,18 +141,21 @@ def _is_within(wanted: Any, live: Any) -> bool:
 
 
 def sync_status(items: Iterable[Item]) -> str:
-    return "Synced" if all(item.is_synced for item in items) else "OutOfSync"
+    return "Synced" if all(item.is_synced for item in items if not item.hook) else "OutOfSync"
 
 
 def health_status(items: list[Item], *, applications: bool) -> str:
-    """The worst of all; an Application that is missing or unknown does not count for its parent."""
-    found = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in items]
+    """The worst of all but hooks; an Application that is missing or unknown does not count for its parent."""
+    counted_in = [item for item in items if not item.hook]
+    found = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in counted_in]
     counted = [health[0] for is_app, health in found if health and not (is_app and health[0] in {"Missing", "Unknown"})]
     return healths.worst_of(counted)
 
 
 def resource_row(item: Item, *, applications: bool, with_health: bool) -> Body:
     row = {name: value for name, value in item.head.items() if value}
+    if item.hook:
+        return {**row, "version": item.version, "hook": True, "requiresPruning": True}
     row |= {"status": "Synced" if item.is_synced else "OutOfSync", "version": item.version}
     if item.wave:
         row["syncWave"] = item.wave

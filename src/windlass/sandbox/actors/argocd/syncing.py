@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from windlass.sandbox.actors import behaviours
 from windlass.sandbox.actors.argocd import comparing, projects, specs
-from windlass.sandbox.actors.argocd.comparing import Item
+from windlass.sandbox.actors.argocd.comparing import PHASES, Item
 from windlass.sandbox.actors.argocd.repositories import Broken
 from windlass.sandbox.statuses import Refusal
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 HISTORY = 10
-DONE = "successfully synced (all tasks run)"
+DONE, ENDED = "successfully synced (all tasks run)", "successfully synced (no more tasks)"
+UNSUCCESSFUL = "one or more synchronization tasks completed unsuccessfully"
+TERMINATED = "Operation terminated"
+BEFORE = "BeforeHookCreation"
 INVALID = "one or more synchronization tasks are not valid"
 FAILED = "one or more objects failed to apply, reason: "
 
@@ -29,6 +32,7 @@ class Controller(Protocol):
     """What an operation needs of the controller that carries it out."""
 
     pace: Pace
+    applications_have_health: bool
     sources: Sources
     calls: Caller
 
@@ -36,7 +40,6 @@ class Controller(Protocol):
     def project_of(self, app: Body) -> Body | None: ...
     def items(self, app: Body, wanted: list[Body]) -> list[Item]: ...
     def known(self, app: Body, item: Item) -> Item: ...
-    def health_of(self, item: Item) -> str: ...
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None: ...
     async def write(self, app: Body, patch: Body) -> None: ...
 
@@ -47,7 +50,8 @@ class Progress:
 
     revisions: list[str]
     todo: list[Item]
-    applied: list[Item] = field(default_factory=list)
+    applied: list[tuple[Item, Body]] = field(default_factory=list)
+    """With their rows."""
     rows: list[Body] = field(default_factory=list)
     waiting: bool = False
 
@@ -61,15 +65,15 @@ class Operations:
         self._running.clear()
 
     def is_held_up(self, place: Place) -> bool:
-        """Whether what was applied so far has to become healthy first."""
+        """Whether something that was applied so far has to get ready or to end first."""
         progress = self._running.get(place)
-        return progress is not None and progress.waiting and bool(self._unhealthy(progress))
+        return progress is not None and progress.waiting and bool(self._unfinished(progress))
 
     async def step(self, place: Place, app: Body) -> float | None:
         """The next step; says after how many seconds another follows, or None at the end or while it is held up."""
         state = app.get("status", {}).get("operationState") or {}
         if state.get("phase") == "Terminating":
-            return await self._end(place, app, "Failed", "Operation terminated")
+            return await self._terminated(place, app)
         if state.get("phase") != "Running" or state.get("finishedAt"):
             return await self._begin(place, app, state)
         try:
@@ -78,11 +82,29 @@ class Operations:
             sync = state["operation"].get("sync", {})
             self._running[place] = Progress(specs.revisions_of(sync) or ["HEAD"], [])
             return await self._end(place, app, "Error", broken.told)
-        if any(row["status"] == "SyncFailed" for row in progress.rows):
+        return await self._go_on(place, app, progress)
+
+    async def _go_on(self, place: Place, app: Body, progress: Progress) -> float | None:
+        if any(row.get("status") == "SyncFailed" for row in progress.rows):
             return await self._end(place, app, "Failed", INVALID)
+        if progress.waiting:
+            self._note(progress)
+            if left := self._unfinished(progress):
+                await self._show(app, progress, _awaited(left))
+                return None
+        if any(row["hookPhase"] == "Failed" for _, row in progress.applied):
+            return await self._end(place, app, "Failed", UNSUCCESSFUL)
         if not progress.todo:
-            return await self._end(place, app, "Succeeded", DONE)
-        return await self._next_wave(place, app, progress)
+            return await self._end(place, app, "Succeeded", ENDED if progress.waiting else DONE)
+        return await self._next_stage(place, app, progress)
+
+    async def _terminated(self, place: Place, app: Body) -> float | None:
+        """Hooks that run are removed; all else stays as far as it has come."""
+        for item, row in self._running[place].applied if place in self._running else ():
+            if item.hook and self._outcome(item)[0] == "Running":
+                await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+                row |= {"hookPhase": "Succeeded", "message": "Deleted"}
+        return await self._end(place, app, "Failed", TERMINATED)
 
     async def _begin(self, place: Place, app: Body, state: Body) -> float:
         self._running.pop(place, None)
@@ -103,6 +125,8 @@ class Operations:
         chosen = sync.get("resources") or []
         items = self._controller.items(app, wanted)
         todo = [item for item in items if not chosen or any(_is_meant(row, item) for row in chosen)]
+        hooks = PHASES if not chosen else ()
+        todo = [item for item in todo if not item.hook or (item.wanted and item.hook in hooks)]
         progress = Progress(revisions, sorted(todo, key=lambda item: item.order))
         project, namespace = self._controller.project_of(app), self._missing_namespace(app, sync)
         made = [Item("", "v1", "Namespace", "namespaces", "", namespace)] if namespace else []
@@ -113,44 +137,69 @@ class Operations:
         self._running[place] = progress
         return progress
 
-    async def _next_wave(self, place: Place, app: Body, progress: Progress) -> float | None:
+    async def _next_stage(self, place: Place, app: Body, progress: Progress) -> float | None:
+        """Applies what is due together; says whether to go on, to wait, or that it has failed."""
         operation = app["status"]["operationState"]["operation"]
-        progress.waiting = False
         if namespace := self._missing_namespace(app, operation["sync"]):
             await self._create_namespace(app, progress, namespace)
             return self._controller.pace.finish
-        wave = progress.todo[0].wave
-        now = [item for item in progress.todo if item.wave == wave]
-        progress.todo = [item for item in progress.todo if item.wave != wave]
+        stage = progress.todo[0].stage
+        now = [item for item in progress.todo if item.stage == stage]
+        if await self._old_hooks_removed(app, progress, now):
+            return self._controller.pace.finish
+        progress.todo = [item for item in progress.todo if item.stage != stage]
         prune = bool(operation["sync"].get("prune"))
         for item in now:
             progress.rows.append(await self._carried_out(app, item, prune=prune))
-            progress.applied.append(item)
-        why = [row["message"] for row in progress.rows if row["status"] == "SyncFailed"]
+            progress.applied.append((self._controller.known(app, item), progress.rows[-1]))
+        why = [row["message"] for row in progress.rows if row.get("status") == "SyncFailed"]
         if why:
             return await self._end(place, app, "Failed", FAILED + ",".join(dict.fromkeys(why)))
-        if not progress.todo:
+        left = [*(item for item in now if item.hook), *progress.todo]
+        if not left:
+            progress.waiting = False
             return self._controller.pace.finish
         progress.waiting = True
-        await self._show(app, progress, self._awaited(progress))
-        return None if self._unhealthy(progress) else self._controller.pace.wave
+        await self._show(app, progress, _awaited(left))
+        return self._controller.pace.finish if self._unfinished(progress) else self._controller.pace.wave
+
+    async def _old_hooks_removed(self, app: Body, progress: Progress, now: list[Item]) -> bool:
+        """Whether a hook of an earlier operation is in the way; it is asked to go."""
+        policies = [(item, item.notes.get(comparing.HOOK_POLICY) or BEFORE) for item in now if item.hook]
+        old = [item for item, policy in policies if BEFORE in policy]
+        old = [item for item in old if self._controller.find(item.kind_id, item.name, item.namespace)]
+        for item in old:
+            await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+        if old:
+            await self._show(app, progress, _awaited(old, "deletion of"))
+        return bool(old)
+
+    def _outcome(self, item: Item) -> tuple[str, str]:
+        """`Running`, `Succeeded` or `Failed`, and why."""
+        live = self._controller.find(item.kind_id, item.name, item.namespace)
+        health = replace(item, live=live).health(applications=self._controller.applications_have_health)
+        if health is None:
+            return "Succeeded", f"{item.name} created" if item.hook else ""
+        words = {"Healthy": "Succeeded", "Degraded": "Failed", "Unknown": "Failed" if item.hook else "Running"}
+        return words.get(health[0], "Running"), health[1]
+
+    def _unfinished(self, progress: Progress) -> list[Item]:
+        return [item for item, _ in progress.applied if item.wanted and self._outcome(item)[0] == "Running"]
+
+    def _note(self, progress: Progress) -> None:
+        """Writes into the rows how each object is doing."""
+        for item, row in progress.applied:
+            if item.wanted:
+                outcome, message = self._outcome(item)
+                row |= {"hookPhase": outcome, **({"message": message} if message else {})}
+                if item.hook:
+                    row.pop("status", None)
 
     def _missing_namespace(self, app: Body, sync: Body) -> str:
         """The namespace that has to be made first; empty if it is there, or if nobody says that it shall be made."""
         name = str(app["spec"]["destination"].get("namespace", ""))
         asked = "CreateNamespace=true" in (sync.get("syncOptions") or ())
         return name if asked and name and self._controller.find("namespaces", name) is None else ""
-
-    def _unhealthy(self, progress: Progress) -> list[Item]:
-        live = [
-            replace(i, live=self._controller.find(i.kind_id, i.name, i.namespace)) for i in progress.applied if i.wanted
-        ]
-        return [item for item in live if self._controller.health_of(item) not in {"", "Healthy"}]
-
-    def _awaited(self, progress: Progress) -> str:
-        left = self._unhealthy(progress) or progress.applied[-1:]
-        more = f" and {len(left) - 1} more resources" if len(left) > 1 else ""
-        return f"waiting for healthy state of {left[0].group}/{left[0].kind}/{left[0].name}{more}"
 
     async def _create_namespace(self, app: Body, progress: Progress, name: str) -> None:
         await self._controller.calls.create("namespaces", {"metadata": {"name": name}})
@@ -170,7 +219,8 @@ class Operations:
         return {**({"resources": progress.rows} if progress.rows else {}), **named}
 
     async def _carried_out(self, app: Body, item: Item, *, prune: bool) -> Body:
-        row = {**item.head, "version": item.version, "syncPhase": "Sync", "status": "Synced", "hookPhase": "Running"}
+        row = {**item.head, "version": item.version, "status": "Synced", "hookPhase": "Running"}
+        row |= {"syncPhase": item.hook or "Sync", **({"hookType": item.hook} if item.hook else {})}
         if item.images:
             row["images"] = item.images
         try:
@@ -201,7 +251,10 @@ class Operations:
         progress = self._running.pop(place, None)
         retry, count = state["operation"].get("retry") or {}, state.get("retryCount", 0)
         result: Body = {"syncResult": self._result(app, progress)} if progress else {}
-        if phase in {"Failed", "Error"} and message != "Operation terminated" and count < retry.get("limit", 0):
+        for item, row in progress.applied if progress else ():
+            if item.hook and f"Hook{row['hookPhase']}" in item.notes.get(comparing.HOOK_POLICY, ""):
+                await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+        if phase in {"Failed", "Error"} and message != TERMINATED and count < retry.get("limit", 0):
             wait = _backoff(retry.get("backoff") or {}, count)
             when = self._controller.sources.now() + timedelta(seconds=wait)
             told = f"{message}. Retrying attempt #{count + 1} at {when.strftime('%-I:%M%p')}."
@@ -234,6 +287,13 @@ def _unknown(item: Item, todo: list[Item]) -> str:
     what = f"{item.group}/{item.kind} for requested resource {item.namespace}/{item.name}"
     hint = f'Make sure the "{item.kind}" CRD is installed on the destination cluster.'
     return f"The Kubernetes API could not find {what}. {hint}"
+
+
+def _awaited(left: list[Item], what: str = "") -> str:
+    """What an operation says while it waits."""
+    kinds = ("completion of hook", "hooks") if left[0].hook else ("healthy state of", "resources")
+    more = f" and {len(left) - 1} more {kinds[1]}" if len(left) > 1 else ""
+    return f"waiting for {what or kinds[0]} {left[0].group}/{left[0].kind}/{left[0].name}{more}"
 
 
 def _is_meant(row: Body, item: Item) -> bool:
