@@ -10,6 +10,7 @@ from tests.sandbox.actors.objects import application, config, job, workload
 from tests.sandbox.actors.stages import after, begin, run, world
 from windlass.sandbox.actors.argocd.comparing import HOOK, HOOK_POLICY
 from windlass.sandbox.actors.behaviours import PREFIX
+from windlass.sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from tests.sandbox.actors.stages import World
@@ -115,5 +116,24 @@ def test_a_wave_that_degrades_ends_the_operation() -> None:
             why = "one or more synchronization tasks completed unsuccessfully"
             assert (state["phase"], state["message"]) == ("Failed", why)
             assert await w.sandbox.caller().find("configmaps", "later", "default") is None
+
+    run(main())
+
+
+@pytest.mark.parametrize("fault", [{"sever": "before"}, {"sever": "after"}, {"code": 503}])
+def test_a_stage_that_was_cut_off_is_done_again(fault: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with world() as w:
+            files = [config("a"), config("b"), config("c", wave=1), hook("PostSync")]
+            await begin(w, {"web/all.yaml": files})
+            user = w.argocd.user.name
+            w.sandbox.server.faults.add(Fault(user=user, kind="configmaps", skip=1, times=1, **fault))
+            state = await sync(w, 60)
+            assert state["phase"] == ("Succeeded" if "sever" in fault else "Failed")
+            state = await sync(w, 60)
+            status = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]
+            assert (status["operationState"]["phase"], status["sync"]["status"]) == ("Succeeded", "Synced")
+            rows = [row["name"] for row in status["operationState"]["syncResult"]["resources"]]
+            assert rows == ["a", "b", "c", "postsync"]
 
     run(main())

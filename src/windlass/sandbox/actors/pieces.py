@@ -93,7 +93,8 @@ def open_definition(
 ) -> Body:
     """The definition of a kind with these fields, whatever they hold; a spec is required where it has one."""
     group, _, version = api_version.partition("/")
-    properties = {"metadata": {"type": "object"}, **dict.fromkeys(fields, OPEN)}
+    objects = {name: {"type": "object"} for name in ("metadata", "spec", "status", "operation")}
+    properties: Body = {"metadata": objects["metadata"], **{name: OPEN | objects.get(name, {}) for name in fields}}
     required = [name for name in ("metadata", "spec") if name in properties]
     schema = {"type": "object", "required": required, "properties": properties}
     served: Body = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

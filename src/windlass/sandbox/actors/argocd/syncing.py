@@ -102,7 +102,7 @@ class Operations:
         """Hooks that run are removed; all else stays as far as it has come."""
         for item, row in self._running[place].applied if place in self._running else ():
             if item.hook and self._outcome(item)[0] == "Running":
-                await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+                await self._remove(item)
                 row |= {"hookPhase": "Succeeded", "message": "Deleted"}
         return await self._end(place, app, "Failed", TERMINATED)
 
@@ -147,11 +147,11 @@ class Operations:
         now = [item for item in progress.todo if item.stage == stage]
         if await self._old_hooks_removed(app, progress, now):
             return self._controller.pace.finish
-        progress.todo = [item for item in progress.todo if item.stage != stage]
         prune = bool(operation["sync"].get("prune"))
-        for item in now:
-            progress.rows.append(await self._carried_out(app, item, prune=prune))
-            progress.applied.append((self._controller.known(app, item), progress.rows[-1]))
+        rows = [await self._carried_out(app, item, prune=prune) for item in now]
+        progress.rows += rows  # only now: a stage that was cut off is done again
+        progress.applied += zip((self._controller.known(app, item) for item in now), rows, strict=True)
+        progress.todo = [item for item in progress.todo if item.stage != stage]
         why = [row["message"] for row in progress.rows if row.get("status") == "SyncFailed"]
         if why:
             return await self._end(place, app, "Failed", FAILED + ",".join(dict.fromkeys(why)))
@@ -169,7 +169,7 @@ class Operations:
         old = [item for item, policy in policies if BEFORE in policy]
         old = [item for item in old if self._controller.find(item.kind_id, item.name, item.namespace)]
         for item in old:
-            await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+            await self._remove(item)
         if old:
             await self._show(app, progress, _awaited(old, "deletion of"))
         return bool(old)
@@ -234,8 +234,15 @@ class Operations:
     async def _pruned(self, item: Item, *, prune: bool) -> tuple[str, str]:
         if not prune:
             return "PruneSkipped", "ignored (requires pruning)"
-        await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+        await self._remove(item)
         return "Pruned", "pruned"
+
+    async def _remove(self, item: Item) -> None:
+        try:
+            await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
 
     async def _applied(self, item: Item) -> str:
         before = await self._controller.calls.find(item.kind_id, item.name, item.namespace)
@@ -246,14 +253,13 @@ class Operations:
         return f"{kind}/{item.name} {how}"
 
     async def _end(self, place: Place, app: Body, phase: str, message: str) -> float | None:
-        status, now = app["status"], self._controller.sources.timestamp()
-        state = status["operationState"]
+        now, state = self._controller.sources.timestamp(), app["status"]["operationState"]
+        for item, row in self._running[place].applied if place in self._running else ():
+            if item.hook and f"Hook{row['hookPhase']}" in item.notes.get(comparing.HOOK_POLICY, ""):
+                await self._remove(item)
         progress = self._running.pop(place, None)
         retry, count = state["operation"].get("retry") or {}, state.get("retryCount", 0)
         result: Body = {"syncResult": self._result(app, progress)} if progress else {}
-        for item, row in progress.applied if progress else ():
-            if item.hook and f"Hook{row['hookPhase']}" in item.notes.get(comparing.HOOK_POLICY, ""):
-                await self._controller.calls.delete(item.kind_id, item.name, item.namespace)
         if phase in {"Failed", "Error"} and message != TERMINATED and count < retry.get("limit", 0):
             wait = _backoff(retry.get("backoff") or {}, count)
             when = self._controller.sources.now() + timedelta(seconds=wait)
