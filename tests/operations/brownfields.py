@@ -56,17 +56,14 @@ async def grow(calls: Caller) -> None:
     head = {"apiVersion": "argoproj.io/v1alpha1"}
     project = {**head, "kind": "AppProject", "metadata": {"name": "team"}, "spec": {"sourceRepos": [URL]}}
     await calls.create(PROJECTS, project, "argocd")
-    rolling = {"strategy": {"type": "RollingSync", "rollingSync": {"steps": STEPS}}}
-    generator = {**head, "kind": "ApplicationSet", "metadata": {"name": "tenants"}, "spec": rolling}
-    owner = await calls.create(SETS, generator, "argocd")
-    reference = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "tenants"}
-    for name, environment in (("tenant-a", "production"), ("tenant-b", "development")):
-        tenant = application(name)
-        tenant["metadata"] |= {
-            "labels": {"env": environment},
-            "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}],
-        }
-        await calls.create(APPS, tenant)
+    rolling: dict[str, Any] = {"strategy": {"type": "RollingSync", "rollingSync": {"steps": STEPS}}}
+    elements = [{"name": "tenant-a", "env": "production"}, {"name": "tenant-b", "env": "development"}]
+    tenant = application("{{name}}")
+    template = {"metadata": {"name": "{{name}}", "labels": {"env": "{{env}}"}}, "spec": tenant["spec"]}
+    rolling |= {"generators": [{"list": {"elements": elements}}], "template": template}
+    await calls.create(
+        SETS, {**head, "kind": "ApplicationSet", "metadata": {"name": "tenants"}, "spec": rolling}, "argocd"
+    )
     several = application("several", project="team")
     del several["spec"]["source"]
     several["spec"]["sources"] = [

@@ -12,6 +12,7 @@ from tests.sandbox.actors.stages import after, begin, run, world
 from windlass.sandbox.actors.argocd import projects
 from windlass.sandbox.actors.argocd.comparing import Item
 from windlass.sandbox.actors.argocd.repositories import Broken
+from windlass.sandbox.statuses import Refusal
 
 APPS, PROJECTS = "applications.argoproj.io", "appprojects.argoproj.io"
 HERE = {"server": "https://kubernetes.default.svc", "namespace": "default"}
@@ -194,5 +195,40 @@ def test_a_change_of_the_spec_is_noticed_at_once() -> None:
             await after(3)
             assert (await calls.get(APPS, "web", "argocd"))["status"]["operationState"]["phase"] == "Succeeded"
             assert (await calls.get(APPS, "web", "argocd"))["metadata"]["finalizers"] == [CASCADE]
+
+    run(main())
+
+
+def test_what_the_controllers_cannot_do_without_is_required_and_the_rest_is_told() -> None:
+    async def main() -> None:
+        async with world() as w:
+            calls, app = w.sandbox.caller(), application()
+            for name in ("destination", "project"):
+                spec = {key: value for key, value in app["spec"].items() if key != name}
+                with pytest.raises(Refusal, match=f"spec.{name}: Required value"):
+                    await calls.create(APPS, {**app, "spec": spec})
+            del app["spec"]["source"]
+            await begin(w, {}, app)
+            (row,) = (await calls.get(APPS, "web", "argocd"))["status"]["conditions"]
+            assert "spec.source.repoURL" in row["message"]
+            await calls.patch(APPS, "web", {"operation": {"sync": {}}}, "argocd")
+            await after(3)
+            assert (await calls.get(APPS, "web", "argocd"))["status"]["operationState"]["phase"] == "Error"
+
+    run(main())
+
+
+def test_a_source_that_is_only_referred_to_gives_no_objects_and_has_a_revision() -> None:
+    async def main() -> None:
+        async with world() as w:
+            app = application(syncPolicy={"automated": {}})
+            source = app["spec"].pop("source")
+            values = {"repoURL": URL, "targetRevision": "main", "ref": "values"}
+            app["spec"]["sources"] = [source, values]
+            await begin(w, {"web/all.yaml": config(), "other.yaml": config("other")}, app)
+            await after(3)
+            status = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]
+            assert [row["name"] for row in status["resources"]] == ["web"]
+            assert len(status["sync"]["revisions"]) == 2
 
     run(main())

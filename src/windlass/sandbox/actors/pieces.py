@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 REVISIONS = "controllerrevisions.apps"
-OPEN: Body = {"x-kubernetes-preserve-unknown-fields": True}
+OPEN: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
@@ -89,12 +89,11 @@ async def keep_revision(actor: Actor, owner: Body, name: str) -> None:
 
 
 def open_definition(
-    api_version: str, names: Body, fields: tuple[str, ...], *, scope: str = "Namespaced", status: bool = False
+    api_version: str, names: Body, fields: Body, *, scope: str = "Namespaced", status: bool = False
 ) -> Body:
-    """The definition of a kind with these fields, whatever they hold; a spec is required where it has one."""
+    """The definition of a kind by the schemas of its fields; a spec is required where it has one."""
     group, _, version = api_version.partition("/")
-    objects = {name: {"type": "object"} for name in ("metadata", "spec", "status", "operation")}
-    properties: Body = {"metadata": objects["metadata"], **{name: OPEN | objects.get(name, {}) for name in fields}}
+    properties: Body = {"metadata": {"type": "object"}, **fields}
     required = [name for name in ("metadata", "spec") if name in properties]
     schema = {"type": "object", "required": required, "properties": properties}
     served: Body = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}

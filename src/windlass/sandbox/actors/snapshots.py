@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "snapshot.storage.k8s.io"
 CONTENTS, CLASSES = f"volumesnapshotcontents.{GROUP}", f"volumesnapshotclasses.{GROUP}"
+TEXT = {"type": "string"}
 BOUND = f"{GROUP}/volumesnapshot-bound-protection"
 
 
@@ -65,9 +66,9 @@ class Snapshots(Actor):
 
 async def install_snapshots(sandbox: Sandbox) -> Snapshots:
     for kind, fields, scope in (
-        ("VolumeSnapshot", ("spec", "status"), "Namespaced"),
-        ("VolumeSnapshotContent", ("spec", "status"), "Cluster"),
-        ("VolumeSnapshotClass", ("driver", "deletionPolicy", "parameters"), "Cluster"),
+        ("VolumeSnapshot", {"spec": pieces.OPEN, "status": pieces.OPEN}, "Namespaced"),
+        ("VolumeSnapshotContent", {"spec": pieces.OPEN, "status": pieces.OPEN}, "Cluster"),
+        ("VolumeSnapshotClass", {"driver": TEXT, "deletionPolicy": TEXT, "parameters": pieces.OPEN}, "Cluster"),
     ):
         made = pieces.open_definition(f"{GROUP}/v1", {"kind": kind}, fields, scope=scope, status="status" in fields)
         await sandbox.caller().create("customresourcedefinitions.apiextensions.k8s.io", made)

@@ -55,7 +55,7 @@ class ApplicationSets(Actor):
         except Broken as broken:
             await self._tell(found, str(broken))
             return RESYNC
-        current = {body["metadata"]["name"]: body for body in self.owned(APPLICATIONS, found)}
+        current = {body["metadata"]["name"]: body for body in self._children(found)}
         for name, body in wanted.items():
             if name not in current or policy in {"sync", "create-update"}:
                 await self._keep(found, body)
@@ -67,6 +67,11 @@ class ApplicationSets(Actor):
             await self.patch(self.primary, found, {"metadata": {"annotations": {REFRESH: None}}})
         await self._tell(self.find(place[0], place[2], place[1]) or found)
         return RESYNC if any("git" in row for row in found["spec"]["generators"]) else None
+
+    def _children(self, found: Body) -> list[Body]:
+        """Only those that it controls: whom somebody merely hung onto it are not its own."""
+        mine = pieces.owner_reference(found)
+        return [app for app in self.owned(APPLICATIONS, found) if mine in app["metadata"]["ownerReferences"]]
 
     def _generated(self, found: Body) -> Iterator[Body]:
         spec = found["spec"]
@@ -114,7 +119,7 @@ class ApplicationSets(Actor):
             self._remembering(APPLICATIONS, after)
 
     async def _let_go(self, found: Body, *, disown: bool) -> None:
-        for child in self.owned(APPLICATIONS, found) if disown else ():
+        for child in self._children(found) if disown else ():
             await self.patch(APPLICATIONS, child, {"metadata": {"ownerReferences": None}})
         finalizers = found["metadata"].get("finalizers") or []
         if CASCADE in finalizers:

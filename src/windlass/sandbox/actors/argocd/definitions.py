@@ -1,26 +1,39 @@
-"""The kinds of Argo CD, as permissive definitions of our own. An Application has no status subresource."""
+"""The kinds of Argo CD: of their fields, those that the controllers cannot do without. Applications have one door."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox.actors import pieces
+from windlass.sandbox.actors.pieces import OPEN
 
 if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 GROUP = "argoproj.io"
+
+
+def _having(**properties: Any) -> Body:
+    return {**OPEN, "required": [name for name in properties if name not in OPTIONAL], "properties": properties}
+
+
+OPTIONAL = ("source", "sources")
+TEXT = {"type": "string"}
+SOURCE = _having(repoURL=TEXT)
+TEMPLATE = _having(metadata=_having(name=TEXT), spec=OPEN)
+SOURCES = {"type": "array", "items": SOURCE}
 KINDS = (
-    ("Application", ["app", "apps"], ("spec", "status", "operation")),
-    ("AppProject", ["appproj", "appprojs"], ("spec", "status")),
-    ("ApplicationSet", ["appset", "appsets"], ("spec", "status")),
+    ("Application", ["app", "apps"], _having(destination=OPEN, project=TEXT, source=SOURCE, sources=SOURCES)),
+    ("AppProject", ["appproj", "appprojs"], OPEN),
+    ("ApplicationSet", ["appset", "appsets"], _having(generators={"type": "array", "items": OPEN}, template=TEMPLATE)),
 )
 
 
 def definitions() -> list[Body]:
-    return [
-        pieces.open_definition(
-            f"{GROUP}/v1alpha1", {"kind": kind, "shortNames": short}, fields, status=kind == "ApplicationSet"
-        )
-        for kind, short, fields in KINDS
-    ]
+    found = []
+    for kind, short, spec in KINDS:
+        fields = {"spec": spec, "status": OPEN, **({"operation": OPEN} if kind == "Application" else {})}
+        names = {"kind": kind, "shortNames": short}
+        made = pieces.open_definition(f"{GROUP}/v1alpha1", names, fields, status=kind == "ApplicationSet")
+        found.append(made)
+    return found

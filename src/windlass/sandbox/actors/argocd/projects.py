@@ -42,6 +42,11 @@ def require(app: Body, project: Body | None) -> None:
     """Raises Broken where sources or destination are not permitted."""
     rules, spec = require_project(app, project), app["spec"]
     where, name = spec["destination"], name_in(spec)
+    if not specs.sources_of(spec):
+        raise Broken(
+            "spec.source.repoURL and either spec.source.path or spec.source.chart are required",
+            condition="InvalidSpecError",
+        )
     for source in specs.sources_of(spec):
         if not _is_any(source["repoURL"], rules.get("sourceRepos") or ()):
             why = f"application repo {source['repoURL']} is not permitted in project '{name}'"

@@ -136,7 +136,8 @@ class Repositories(dict[str, Repository]):
             try:
                 repository = self.at(source["repoURL"])
                 found.append(repository.commit(revision))
-                wanted += manifests(repository, found[-1], source)
+                if not source.get("ref") or source.get("path") or source.get("chart"):  # others are for values only
+                    wanted += manifests(repository, found[-1], source)
             except Broken as broken:
                 head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
                 raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None

@@ -82,7 +82,7 @@ def sources_of(holder: Body) -> list[Body]:
 
 def named(spec: Body, name: str, values: list[Body] | list[str]) -> Body:
     """`source` and `revision`, or `sources` and `revisions`, as the spec has it."""
-    return {f"{name}s": values} if spec.get("sources") else {name: values[0]}
+    return {f"{name}s": values} if spec.get("sources") else {name: values[0]} if values else {}
 
 
 def revisions_of(holder: Body) -> list[str]:
