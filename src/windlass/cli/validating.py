@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windlass.argo import health_judges, health_scripts
 from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.core.platform import gates, report_documents, report_junit, report_texts
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Failed, Open
-from windlass.core.platform.snapshots import ResourceKind
 from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.operations import validate, waiting
 from windlass.operations.observing import ARGOCD
 from windlass.settings.loading import Inputs, load
 from windlass.settings.mistakes import InvalidSettings
+from windlass.settings.mounts import read_mounts
 from windlass.settings.variables import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from windlass.core.platform.reports import Report
     from windlass.operations.observing import Cluster
+    from windlass.settings.mounts import Mounts
     from windlass.settings.variables import Value
 
 
@@ -49,23 +54,28 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Ca
         platform=settings.assembled.platform,
         scope=settings.scope,
         is_strict=options["strict"],
-        checks=frozenset(ResourceKind(*key) for key in settings.mounts.health_checks),
     )
     argocd = file.argocd_namespace if file else ARGOCD
-    return connecting.run(_validated(options, environ, wish, _limit(settings.values), argocd))
+    reading = connecting.reading(options, environ, argocd)
+    return connecting.run(_validated(reading, wish, _limit(settings.values), settings.mounts))
 
 
 async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
-    async with connecting.reading(options, environ) as cluster:
-        wish = validate.Wish(str(values["environment"].value or cluster.reader.server), is_strict=options["strict"])
-        return await _in_time(cluster, wish, _limit(values))
+    mounts = read_mounts(Path(str(values["secrets"].value)), Path(str(values["health-checks"].value)))
+    if mounts.mistakes:
+        raise InvalidSettings(mounts.mistakes)
+    wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])
+    return await _validated(connecting.reading(options, environ), wish, _limit(values), mounts)
 
 
 async def _validated(
-    options: Mapping[str, Any], environ: Mapping[str, str], wish: validate.Wish, limit: timedelta, argocd: str
+    reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, limit: timedelta, mounts: Mounts
 ) -> Report:
-    async with connecting.reading(options, environ, argocd) as cluster:
-        return await _in_time(cluster, wish, limit)
+    async with reading as cluster:
+        mounted = health_scripts.mounted(mounts.health_scripts)
+        async with health_judges.scripted(cluster.reader, cluster.argocd, mounted) as judge:
+            named = replace(wish, environment=wish.environment or cluster.reader.server)
+            return await _in_time(replace(cluster, judge=judge), named, limit)
 
 
 async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:

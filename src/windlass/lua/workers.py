@@ -24,7 +24,7 @@ HEADER = 4  # bytes of a length
 RUN_LIMIT = timedelta(seconds=2)  # a check takes less than a millisecond
 TRIES = 2  # once may be the machine's fault
 START_LIMIT = timedelta(seconds=20)
-KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
+KILL_LIMIT = timedelta(seconds=5)  # a killed process is gone much sooner, if the system is well
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,15 @@ class LuaWorker:
         process, self._process = self._process, None
         if process is None:
             return
+        assert process.stdin is not None
+        process.stdin.close()
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - its pipes, before the loop ends
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(KILL_LIMIT.total_seconds()):
                 await process.wait()
+        except TimeoutError:  # pragma: no cover - only on a system that is not well
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - its pipes, before the loop ends
 
 
 async def _exchanged(process: Process, content: bytes) -> Said:

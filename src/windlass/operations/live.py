@@ -79,7 +79,7 @@ class Live:
         return self.applications.view.get((self._access.argocd, roots.NAME))
 
     async def resource(self, ref: ResourceRef) -> ResourceState | None:
-        return await resource_state(self._access.client, await self._access.client.discover(), ref)
+        return await resource_state(self._cluster, await self._access.client.discover(), ref)
 
     async def refresh(self, names: Collection[str]) -> None:
         """Has Argo CD look again at what may mean something else by now: these, and what defines them."""
