@@ -11,7 +11,7 @@ import pytest
 from tests.operations.things import DEFINITIONS, THINGS, thing
 from tests.processes import windlass
 from tests.scenarios.test_validate import dag, healths, validate
-from tests.settings.worlds import spec
+from tests.settings.worlds import ENVIRONMENT, spec
 
 if TYPE_CHECKING:
     from tests.scenarios.clusters import Running
@@ -108,3 +108,24 @@ def test_a_mistake_of_grammar_is_3_with_its_line(things: Running, tmp_path: Path
 def test_lint_needs_no_cluster_to_read_a_check(tmp_path: Path) -> None:
     folder = mount(tmp_path, Thing="while true do end")
     assert windlass("lint", "--health-checks", folder).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "result"),
+    [("return {status = 'Healthy'}", 0, "unchanged"), ("error('no')", 1, "failed")],
+    ids=["healthy", "failing"],
+)
+def test_deploy_waits_for_what_a_check_says(
+    things: Running, tmp_path: Path, words: str, code: int, result: str
+) -> None:
+    limits = "profiles: {quick: {sync: 1s, health: 1s}}"
+    row = f"{{name: it, resource: {NODE}, profile: quick}}"
+    path = tmp_path / "dag.yaml"
+    path.write_text(spec(f"{limits}\nstacks:\n- name: all\n  applications:\n  - {row}\n"))
+    file = tmp_path / "environment.yaml"
+    file.write_text(ENVIRONMENT + "retries: {maxAttempts: 1, backoff: 1s}\n")
+    files = ("--dag", str(path), "--environment-file", str(file), "--health-checks", mount(tmp_path, Thing=words))
+    ended = things.windlass("deploy", *files, "--format", "json", environ={"ENVIRONMENT": "staging"})
+    assert "Traceback" not in ended.stderr
+    assert ended.code == code, ended
+    assert [each["result"] for each in json.loads(ended.stdout)["components"]] == [result]

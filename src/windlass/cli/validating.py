@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.argo import health_judges, health_scripts
+from windlass.argo import health_scripts
 from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.core.platform import gates, report_documents, report_junit, report_texts
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.reports import Report
     from windlass.operations.observing import Cluster
-    from windlass.settings.mounts import Mounts
     from windlass.settings.variables import Value
 
 
@@ -56,8 +55,8 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Ca
         is_strict=options["strict"],
     )
     argocd = file.argocd_namespace if file else ARGOCD
-    reading = connecting.reading(options, environ, argocd)
-    return connecting.run(_validated(reading, wish, _limit(settings.values), settings.mounts))
+    reading = connecting.reading(options, environ, argocd, health_scripts.mounted(settings.mounts.health_scripts))
+    return connecting.run(_validated(reading, wish, _limit(settings.values)))
 
 
 async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
@@ -65,17 +64,13 @@ async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str],
     if mounts.mistakes:
         raise InvalidSettings(mounts.mistakes)
     wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])
-    return await _validated(connecting.reading(options, environ), wish, _limit(values), mounts)
+    reading = connecting.reading(options, environ, checks=health_scripts.mounted(mounts.health_scripts))
+    return await _validated(reading, wish, _limit(values))
 
 
-async def _validated(
-    reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, limit: timedelta, mounts: Mounts
-) -> Report:
+async def _validated(reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, limit: timedelta) -> Report:
     async with reading as cluster:
-        mounted = health_scripts.mounted(mounts.health_scripts)
-        async with health_judges.scripted(cluster.reader, cluster.argocd, mounted) as judge:
-            named = replace(wish, environment=wish.environment or cluster.reader.server)
-            return await _in_time(replace(cluster, judge=judge), named, limit)
+        return await _in_time(cluster, replace(wish, environment=wish.environment or cluster.reader.server), limit)
 
 
 async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:

@@ -36,7 +36,7 @@ class Live:
         self._platform = platform
         self._writer = writer
         self._trouble: KubeError | None = None
-        self._cluster = Cluster(access.client, access.now, access.argocd)
+        self._cluster = Cluster(access.client, access.now, access.argocd, access.judge)
         targets = [node.target for node in platform.applications.values()]
         named = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
         self.namespaces = frozenset(named | {access.argocd})
