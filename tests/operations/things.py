@@ -6,15 +6,17 @@ from typing import Any
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-THINGS: dict[str, Any] = {
-    "metadata": {"name": "things.things.test"},
-    "spec": {
-        "group": "things.test",
-        "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}],
-    },
-}
+
+
+def definition(group: str, version: str, kind: str, scope: str = "Namespaced") -> dict[str, Any]:
+    one = kind.lower()
+    names = {"plural": f"{one}s", "singular": one, "kind": kind, "listKind": f"{kind}List"}
+    versions = [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}]
+    spec = {"group": group, "scope": scope, "names": names, "versions": versions}
+    return {"metadata": {"name": f"{one}s.{group}"}, "spec": spec}
+
+
+THINGS = definition("things.test", "v1", "Thing")
 
 
 def thing(name: str, **status: Any) -> dict[str, Any]:

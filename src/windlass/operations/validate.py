@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from windlass.argo import policy_reports
 from windlass.core.platform import compliance, gates, reports, scopes
 from windlass.core.platform.compliance import Rule
 from windlass.core.platform.health import Health, worst_of
@@ -54,13 +55,15 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
     started = cluster.now()
     platform, observation = await _settled(cluster, wish)
     names = scopes.selected(platform, wish.scope)
-    sick = await inspect(
-        cluster, _critical(platform, observation), without=places_of(observation.applications.values())
-    )
+    here = _here(observation)
+    critical = {name: application for name, application in here.items() if platform.applications[name].critical}
+    sick = await inspect(cluster, critical, without=places_of(observation.applications.values()))
     snapshot = inspected(proven(observation.snapshot, platform), sick)
     findings = compliance.findings(snapshot, observation.judged_kinds | cluster.judge.kinds)
     if wish.platform is None:  # nobody says in what order: nothing can have passed it by
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
+    if here:
+        findings += policy_reports.findings(await policy_reports.read(cluster.reader), here)
     counts = cluster.reader.counts
     run = Run(
         action=Action.VALIDATE,
@@ -76,18 +79,11 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
     return replace(report, components=tuple(_evident(each, platform, snapshot) for each in report.components))
 
 
-def _critical(platform: Platform, observation: Observation) -> Mapping[str, Application]:
-    """Those whose objects are read one by one: here, for of another cluster Argo CD's word is all we have."""
+def _here(observation: Observation) -> Mapping[str, Application]:
+    """Those whose objects are in this cluster: of another one Argo CD's word is all we have."""
     states = observation.snapshot.states
-    return {
-        name: application
-        for name, application in observation.applications.items()
-        if platform.applications[name].critical and not _is_remote(states[name])
-    }
-
-
-def _is_remote(state: State) -> bool:
-    return isinstance(state, ApplicationState) and state.is_remote
+    remote = {name for name, state in states.items() if isinstance(state, ApplicationState) and state.is_remote}
+    return {name: application for name, application in observation.applications.items() if name not in remote}
 
 
 def inspected(snapshot: Snapshot, sick: Mapping[str, Sequence[Sick]]) -> Snapshot:
