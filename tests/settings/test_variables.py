@@ -244,12 +244,31 @@ def test_credential_files_are_known_by_name_and_others_are_noticed(world: World)
 
 
 def test_health_checks_are_named_by_what_they_judge(world: World) -> None:
-    world.mount("health/ceph.rook.io_CephCluster.lua")
-    world.mount("health/_Pod.lua")
-    assert set(world.load().mounts.health_checks) == {("ceph.rook.io", "CephCluster"), ("", "Pod")}
+    kinds = {("ceph.rook.io", "CephCluster"), ("", "Pod"), ("acid.zalan.do", "postgresql")}
+    for group, kind in kinds:
+        world.mount(f"health/{group}_{kind}.lua", f"return {{message='{kind}'}}")
+    mounts = world.load().mounts
+    assert set(mounts.health_checks) == set(mounts.health_scripts) == kinds
+    assert mounts.health_scripts["", "Pod"] == "return {message='Pod'}"
     world.mount("health/vault.lua")
     assert world.mistakes() == [
         "health/vault.lua: is not named <group>_<Kind>.lua (for example ceph.rook.io_CephCluster.lua)"
+    ]
+
+
+def test_a_health_check_must_be_lua(world: World) -> None:
+    world.mount("health/a_Thing.lua", "local x = 1\n\nif x then\n")
+    world.mount("health/b_Thing.lua", "\x1bLua")
+    world.mount("health/c_Thing.lua", "while true do end")  # it is read, not run
+    (world.directory / "health/d_Thing.lua").write_bytes(b"\xff")
+    (world.directory / "health/e_Thing.lua").mkdir()
+    world.mount("health/f_Thing.lua", " " * 300_000)
+    assert world.mistakes() == [
+        "health/a_Thing.lua:4: this is no Lua: 'end' expected (to close 'if' at line 3) near <eof>",
+        "health/b_Thing.lua:1: this is no Lua: attempt to load a binary chunk (mode is 't')",
+        "health/d_Thing.lua: this is no text in UTF-8",
+        "health/e_Thing.lua: the file cannot be read: Is a directory",
+        "health/f_Thing.lua: is larger than 256 KiB (a health check is a page or two)",
     ]
 
 

@@ -155,14 +155,18 @@ class _History(_Revised, frozen=True, gc=False):
     deploy_started_at: str | None = None
 
 
-class _ResourceRow(_Part, frozen=True, gc=False):
+class ResourceRow(_Part, frozen=True, gc=False):
+    """An object of an Application, as its status lists it."""
+
     group: str | None = None
+    version: str | None = None
     kind: str | None = None
     namespace: str | None = None
     name: str | None = None
     status: str | None = None
-    requires_pruning: bool | None = None
     health: _Health | None = None
+    hook: bool | None = None
+    requires_pruning: bool | None = None
 
 
 class _Status(_Part, frozen=True, gc=False):
@@ -172,7 +176,7 @@ class _Status(_Part, frozen=True, gc=False):
     reconciled_at: str | None = None
     conditions: list[_Condition] | None = None
     history: list[_History] | None = None
-    resources: list[_ResourceRow] | None = None
+    resources: list[ResourceRow] | None = None
     resource_health_source: str | None = None
 
 
@@ -206,7 +210,7 @@ def parse(application: Application) -> ApplicationState:
         is_automated=_is_automated(spec.sync_policy),
         is_deleting=bool(application.metadata.deletion_timestamp),
         is_remote=_is_remote(spec.destination or _Destination()),
-        kinds=frozenset(_kind(row) for row in status.resources or ()),
+        kinds=frozenset(kind_of_row(row) for row in status.resources or ()),
     )
 
 
@@ -214,7 +218,13 @@ def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
     """Kinds whose health Argo CD judges; where it does not show the health of resources, nobody can say otherwise."""
     status = application.status or _NO_STATUS
     is_hidden = bool(status.resource_health_source)
-    return frozenset(_kind(row) for row in status.resources or () if is_hidden or row.health)
+    return frozenset(kind_of_row(row) for row in status.resources or () if is_hidden or row.health)
+
+
+def lasting_rows(application: Application) -> Iterator[ResourceRow]:
+    """The objects that are meant to stay: neither hooks nor what is no longer wanted."""
+    rows = (application.status or _NO_STATUS).resources or ()
+    return (row for row in rows if row.kind and row.name and not row.hook and not row.requires_pruning)
 
 
 def children(application: Application) -> Iterator[tuple[Place, bool]]:
@@ -247,12 +257,12 @@ def rows_out_of_sync(application: Application, *, without: Container[Place]) -> 
     ]
 
 
-def _named(row: _ResourceRow) -> Plain:
+def _named(row: ResourceRow) -> Plain:
     found = {"group": row.group, "kind": row.kind, "namespace": row.namespace, "name": row.name}
     return {key: value for key, value in found.items() if value}
 
 
-def _is_application(row: _ResourceRow) -> bool:
+def _is_application(row: ResourceRow) -> bool:
     return (row.group, row.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
 
 
@@ -376,7 +386,7 @@ def _is_remote(destination: _Destination) -> bool:
     return (destination.server or "") not in HERE or (destination.name or "") not in HERE
 
 
-def _kind(row: _ResourceRow) -> ResourceKind:
+def kind_of_row(row: ResourceRow) -> ResourceKind:
     return ResourceKind(row.group or "", row.kind or "")
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.health import Health
-from windlass.core.platform.snapshots import ResourceState
+from windlass.core.platform.snapshots import ResourceKind, ResourceState
+from windlass.kube.resources import PODS, Resource
 
 if TYPE_CHECKING:
     from windlass.kube.objects import Plain
@@ -18,7 +19,26 @@ GOOD = ("Ready", "Available", "Healthy", "Succeeded", "Complete")
 """Conditions that say all is well when they are True; the first that an object has counts."""
 BAD = ("Failed", "Stalled", "Degraded", "ReplicaFailure")
 """Conditions that say something is wrong when they are True."""
-_COUNTS = {"Deployment": "availableReplicas", "StatefulSet": "readyReplicas", "ReplicaSet": "readyReplicas"}
+_COUNTS = {
+    "Deployment": "availableReplicas",
+    "StatefulSet": "readyReplicas",
+    "ReplicaSet": "readyReplicas",
+    "DaemonSet": "numberAvailable",
+}
+_BROKEN = ("BackOff", "Error")  # how the reasons end for which a container waits in vain
+WORKLOADS = {
+    ResourceKind(resource.group, resource.kind): resource
+    for resource in (
+        Resource("apps", "v1", "deployments", "Deployment"),
+        Resource("apps", "v1", "statefulsets", "StatefulSet"),
+        Resource("apps", "v1", "daemonsets", "DaemonSet"),
+        Resource("apps", "v1", "replicasets", "ReplicaSet"),
+        Resource("batch", "v1", "jobs", "Job"),
+        PODS,
+        Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
+    )
+}
+"""What runs something, or holds its data: kinds that are judged by more than conditions."""
 
 
 def judged_object(item: Plain) -> ResourceState:
@@ -27,21 +47,75 @@ def judged_object(item: Plain) -> ResourceState:
     return ResourceState(health, message, is_deleting=bool(item["metadata"].get("deletionTimestamp")))
 
 
-def _judged(item: Plain, status: Plain) -> tuple[Health, str]:
+def is_unseen(item: Plain) -> bool:
+    """Whether its controller says that it has not seen the latest change yet."""
+    seen, wanted = (item.get("status") or {}).get("observedGeneration"), item["metadata"].get("generation")
+    return isinstance(seen, int) and isinstance(wanted, int) and seen < wanted
+
+
+def _judged(item: Plain, status: Plain) -> tuple[Health, str]:  # noqa: PLR0911 - rules, first fit decides
     conditions = {row.get("type"): row for row in status.get("conditions") or ()}
     if wrong := _wrong(conditions):
         return Health.DEGRADED, wrong
-    seen, wanted = status.get("observedGeneration"), item["metadata"].get("generation")
-    if isinstance(seen, int) and isinstance(wanted, int) and seen < wanted:
+    if is_unseen(item):
         return Health.PROGRESSING, "its controller has not seen the latest change yet"
+    spec = item.get("spec") or {}
     match item.get("kind"):
-        case "Deployment" | "StatefulSet" | "ReplicaSet" as kind:
-            return _by_counts(status, _number(item.get("spec") or {}, "replicas", 1), _COUNTS[kind])
-        case "DaemonSet":
-            return _by_counts(status, _number(status, "desiredNumberScheduled", 0), "numberAvailable")
+        case "Deployment" | "StatefulSet" | "ReplicaSet" | "DaemonSet" as kind:
+            return _workload(kind, spec, status)
         case "PersistentVolumeClaim":
             return _by_phase(status)
+        case "Job" if not conditions.keys() & set(GOOD):
+            return _unfinished(spec)
+        case "Pod":
+            return _pod(status, conditions)
     return _by_conditions(conditions)
+
+
+def _workload(kind: str, spec: Plain, status: Plain) -> tuple[Health, str]:
+    if kind == "Deployment" and spec.get("paused"):
+        return Health.SUSPENDED, "it is paused"
+    in_spec = _number(spec, "replicas", 1)
+    wanted = _number(status, "desiredNumberScheduled", 0) if kind == "DaemonSet" else in_spec
+    there = _number(status, _COUNTS[kind], 0)
+    if there < wanted:
+        return Health.PROGRESSING, f"{there} of {wanted} are there"
+    if _is_rolling(kind, spec, status, wanted):
+        return Health.PROGRESSING, f"{wanted} are there, but not all are of the latest version yet"
+    return Health.HEALTHY, ""
+
+
+def _is_rolling(kind: str, spec: Plain, status: Plain, wanted: int) -> bool:
+    """Whether some are still of an older template, though they should not be. A count of zero is left out."""
+    strategy = spec.get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return False
+    updated = _number(status, "updatedReplicas", 0)
+    match kind:
+        case "Deployment":
+            return updated < max(wanted, _number(status, "replicas", 0))
+        case "DaemonSet":
+            return _number(status, "updatedNumberScheduled", 0) < wanted
+        case "StatefulSet" if status.get("currentRevision", 0) != status.get("updateRevision", 1):
+            return updated < wanted - _number(strategy.get("rollingUpdate") or {}, "partition", 0)
+    return False
+
+
+def _unfinished(spec: Plain) -> tuple[Health, str]:
+    return (Health.SUSPENDED, "it is suspended") if spec.get("suspend") else (Health.PROGRESSING, "it runs")
+
+
+def _pod(status: Plain, conditions: Plain) -> tuple[Health, str]:
+    for row in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (row.get("state") or {}).get("waiting") or {}
+        if str(waiting.get("reason") or "").endswith(_BROKEN):
+            return Health.DEGRADED, f"container {row.get('name')}: {waiting.get('message') or waiting['reason']}"
+    match status.get("phase"):
+        case "Succeeded":
+            return Health.HEALTHY, ""
+        case "Failed":
+            return Health.DEGRADED, str(status.get("message") or status.get("reason") or "it failed")
+    return _by_conditions(conditions) if "Ready" in conditions else (Health.PROGRESSING, "it is not ready")
 
 
 def _wrong(conditions: Plain) -> str:
@@ -51,14 +125,6 @@ def _wrong(conditions: Plain) -> str:
             return _said(conditions[name])
     progress = conditions.get("Progressing", {})
     return _said(progress) if progress.get("reason") == "ProgressDeadlineExceeded" else ""
-
-
-def _by_counts(status: Plain, wanted: int, name: str) -> tuple[Health, str]:
-    there = _number(status, name, 0)
-    updated = _number(status, "updatedReplicas", _number(status, "updatedNumberScheduled", there))
-    if there >= wanted and updated >= wanted:
-        return Health.HEALTHY, ""
-    return Health.PROGRESSING, f"{min(there, updated)} of {wanted} are there"
 
 
 def _by_phase(status: Plain) -> tuple[Health, str]:

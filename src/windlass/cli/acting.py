@@ -9,6 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from windlass.argo import health_judges, health_scripts
 from windlass.argo.roots import Root
 from windlass.cli import connecting
 from windlass.cli.options import given
@@ -23,6 +24,7 @@ from windlass.settings.loading import Inputs, load
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from windlass.argo.health_scripts import HealthScripts
     from windlass.core.platform.reports import Action, Report
     from windlass.kube.calls import Calls
     from windlass.operations.planning import Planned
@@ -44,6 +46,10 @@ def argocd_of(settings: Settings) -> str:
     return settings.environment.model.argocd_namespace if settings.environment else ARGOCD
 
 
+def checks_of(settings: Settings) -> HealthScripts:
+    return health_scripts.mounted(settings.mounts.health_scripts)
+
+
 def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Planned:
     """What an action would do. It holds nothing that could write."""
     platform, scope = settings.assembled.platform, settings.scope
@@ -51,7 +57,7 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
     wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root)
 
     async def work() -> Planned:
-        async with connecting.reading(options, environ, argocd_of(settings)) as cluster:
+        async with connecting.reading(options, environ, argocd_of(settings), checks_of(settings)) as cluster:
             return await planning.plan(cluster, wish)
 
     return connecting.run(work())
@@ -89,8 +95,9 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
     try:
         _stop_by_signals(control)
         control.tell(PhaseBegan(RunPhase.CONNECT))
-        now = await connecting.server_clock(calls)
-        return await act(Access(client, now, argocd_of(settings), str(uuid.uuid4()), control, limit))
+        now, argocd = await connecting.server_clock(calls), argocd_of(settings)
+        async with health_judges.scripted(client, argocd, checks_of(settings)) as judge:
+            return await act(Access(client, now, argocd, str(uuid.uuid4()), control, limit, judge))
     finally:
         await client.close()
 

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from windlass.argo import health_judges
+from windlass.argo.health_scripts import HealthScripts
 from windlass.cli.clusters import Access, connection
 from windlass.kube.calls import Call, Calls
 from windlass.kube.http import HttpTransport
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 R = TypeVar("R")
+NO_CHECKS = HealthScripts()
 VARIABLES = ("KUBECONFIG_PATH", "KUBECONFIG_DATA")
 
 
@@ -40,12 +43,14 @@ async def _stoppable(work: Coroutine[Any, Any, R]) -> R:
 
 @asynccontextmanager
 async def reading(
-    options: Mapping[str, Any], environ: Mapping[str, str], argocd: str = ARGOCD
+    options: Mapping[str, Any], environ: Mapping[str, str], argocd: str = ARGOCD, checks: HealthScripts = NO_CHECKS
 ) -> AsyncIterator[Cluster]:
+    """`checks`: those that are mounted."""
     calls = calls_to(options, environ)
     reader = KubeReader(calls)
     try:
-        yield Cluster(reader, await server_clock(calls), argocd)
+        async with health_judges.scripted(reader, argocd, checks) as judge:
+            yield Cluster(reader, await server_clock(calls), argocd, judge)
     finally:
         await reader.close()
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windlass.argo import health_scripts
 from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.core.platform import gates, report_documents, report_junit, report_texts
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Failed, Open
-from windlass.core.platform.snapshots import ResourceKind
 from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.operations import validate, waiting
 from windlass.operations.observing import ARGOCD
 from windlass.settings.loading import Inputs, load
 from windlass.settings.mistakes import InvalidSettings
+from windlass.settings.mounts import read_mounts
 from windlass.settings.variables import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from windlass.core.platform.reports import Report
     from windlass.operations.observing import Cluster
@@ -49,23 +53,24 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Ca
         platform=settings.assembled.platform,
         scope=settings.scope,
         is_strict=options["strict"],
-        checks=frozenset(ResourceKind(*key) for key in settings.mounts.health_checks),
     )
     argocd = file.argocd_namespace if file else ARGOCD
-    return connecting.run(_validated(options, environ, wish, _limit(settings.values), argocd))
+    reading = connecting.reading(options, environ, argocd, health_scripts.mounted(settings.mounts.health_scripts))
+    return connecting.run(_validated(reading, wish, _limit(settings.values)))
 
 
 async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
-    async with connecting.reading(options, environ) as cluster:
-        wish = validate.Wish(str(values["environment"].value or cluster.reader.server), is_strict=options["strict"])
-        return await _in_time(cluster, wish, _limit(values))
+    mounts = read_mounts(Path(str(values["secrets"].value)), Path(str(values["health-checks"].value)))
+    if mounts.mistakes:
+        raise InvalidSettings(mounts.mistakes)
+    wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])
+    reading = connecting.reading(options, environ, checks=health_scripts.mounted(mounts.health_scripts))
+    return await _validated(reading, wish, _limit(values))
 
 
-async def _validated(
-    options: Mapping[str, Any], environ: Mapping[str, str], wish: validate.Wish, limit: timedelta, argocd: str
-) -> Report:
-    async with connecting.reading(options, environ, argocd) as cluster:
-        return await _in_time(cluster, wish, limit)
+async def _validated(reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, limit: timedelta) -> Report:
+    async with reading as cluster:
+        return await _in_time(cluster, replace(wish, environment=wish.environment or cluster.reader.server), limit)
 
 
 async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:

@@ -36,7 +36,7 @@ class Live:
         self._platform = platform
         self._writer = writer
         self._trouble: KubeError | None = None
-        self._cluster = Cluster(access.client, access.now, access.argocd)
+        self._cluster = Cluster(access.client, access.now, access.argocd, access.judge)
         targets = [node.target for node in platform.applications.values()]
         named = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
         self.namespaces = frozenset(named | {access.argocd})
@@ -79,7 +79,7 @@ class Live:
         return self.applications.view.get((self._access.argocd, roots.NAME))
 
     async def resource(self, ref: ResourceRef) -> ResourceState | None:
-        return await resource_state(self._access.client, await self._access.client.discover(), ref)
+        return await resource_state(self._cluster, await self._access.client.discover(), ref)
 
     async def refresh(self, names: Collection[str]) -> None:
         """Has Argo CD look again at what may mean something else by now: these, and what defines them."""

@@ -22,7 +22,7 @@ from windlass.argo.applications import (
     project_of,
     rows_out_of_sync,
 )
-from windlass.argo.healths import judged_object
+from windlass.argo.health_judges import BuiltInJudge
 from windlass.argo.lineages import depends_on
 from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from windlass.argo.applications import ResultRow
+    from windlass.argo.health_judges import Judge
     from windlass.core.platform.snapshots import State
     from windlass.kube.discovery import Discovery
     from windlass.kube.readers import KubeReader
     from windlass.kube.resources import Ref
 
 ARGOCD = "argocd"
+BUILT_IN = BuiltInJudge()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Cluster:
     now: Callable[[], datetime]
     """By the server's clock."""
     argocd: str = ARGOCD
+    judge: Judge = BUILT_IN
+    """Of objects that are read directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class Observation:
     """Kinds whose health Argo CD judges."""
     annotated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What Applications say themselves that they wait for, by node, be it in scope or not: for `annotations.merged`."""
+    applications: Mapping[str, Application] = field(default_factory=dict)
+    """By node, as they were read."""
 
 
 class _Marked(Typed, frozen=True, gc=False):
@@ -107,11 +113,11 @@ async def observation_of(
     there = {name: listed[place] for name, place in places.items() if place in listed}
     resources = {name: ref for name, ref in refs.items() if isinstance(ref, ResourceRef)}
     states: dict[str, State] = {name: parse(application) for name, application in there.items()}
-    states |= await _resource_states(cluster.reader, resources)
+    states |= await _resource_states(cluster, resources)
     states |= await _with_internal_hooks(cluster.reader, there, states)
     states |= _without_nodes(there, states, places)
     snapshot = Snapshot(taken_at, states, _parents(listed, places))
-    return Observation(snapshot, _judged(there.values()), _annotated(cluster, platform, listed))
+    return Observation(snapshot, _judged(there.values()), _annotated(cluster, platform, listed), there)
 
 
 def _annotated(cluster: Cluster, platform: Platform, listed: Listed) -> Mapping[str, tuple[str, ...]]:
@@ -170,16 +176,16 @@ def _judged(applications: Iterable[Application]) -> frozenset[ResourceKind]:
     return frozenset().union(*(kinds_with_health(application) for application in applications))
 
 
-async def _resource_states(reader: KubeReader, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
+async def _resource_states(cluster: Cluster, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
     """Of objects that are gates of their own."""
     if not refs:
         return {}
-    discovery = await reader.discover()
-    found = {name: await resource_state(reader, discovery, ref) for name, ref in refs.items()}
+    discovery = await cluster.reader.discover()
+    found = {name: await resource_state(cluster, discovery, ref) for name, ref in refs.items()}
     return {name: state for name, state in found.items() if state is not None}
 
 
-async def resource_state(reader: KubeReader, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
+async def resource_state(cluster: Cluster, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
     """None if it is not there, or nobody serves its kind."""
     group, _, version = ref.api_version.rpartition("/")
     resource = discovery.find(ref.kind, group, version)
@@ -187,10 +193,10 @@ async def resource_state(reader: KubeReader, discovery: Discovery, ref: Resource
         return None
     namespace = (ref.namespace or "default") if resource.namespaced else ""
     try:
-        item = await reader.get(resource.named(ref.name, namespace))
+        item = await cluster.reader.get(resource.named(ref.name, namespace))
     except NotFound:
         return None
-    return judged_object(item)
+    return await cluster.judge.judge(item)
 
 
 async def _with_internal_hooks(

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.core.platform.events import Level, Noticed
 from windlass.errors import ExitCode, WindlassError
+from windlass.operations.observing import BUILT_IN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from datetime import datetime, timedelta
 
+    from windlass.argo.health_judges import Judge
     from windlass.core.platform.events import Tell
     from windlass.kube.clients import KubeClient
 
@@ -98,3 +100,4 @@ class Access:
     control: Control
     limit: timedelta
     """Of the whole run."""
+    judge: Judge = BUILT_IN

@@ -6,23 +6,29 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from windlass.argo import policy_reports
 from windlass.core.platform import compliance, gates, reports, scopes
 from windlass.core.platform.compliance import Rule
-from windlass.core.platform.health import Health
+from windlass.core.platform.health import Health, worst_of
 from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
 from windlass.core.platform.scopes import Scope
 from windlass.core.platform.snapshots import ApplicationState, Snapshot, wanted_revisions
+from windlass.operations.inspecting import inspect, places_of
 from windlass.operations.observing import observe, observe_everything
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from windlass.argo.applications import Application
     from windlass.core.platform.applications import Patience, Platform
-    from windlass.core.platform.reports import Report
-    from windlass.core.platform.snapshots import ResourceKind, State
+    from windlass.core.platform.reports import Component, Report
+    from windlass.core.platform.snapshots import State
+    from windlass.operations.inspecting import Sick
     from windlass.operations.observing import Cluster, Observation
 
 SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every verdict has caught up, or never will
+LINES = 10  # about objects of one Application; more do not tell more
 PAUSE = 1.0  # seconds between two looks while a verdict is not settled
 EVERYTHING = "all Applications"
 WHOLE = Scope()
@@ -43,18 +49,21 @@ class Wish:
     platform: Platform | None = None
     scope: Scope = WHOLE
     is_strict: bool = False
-    checks: frozenset[ResourceKind] = frozenset()
-    """Kinds that the caller has health checks for."""
 
 
 async def validate(cluster: Cluster, wish: Wish) -> Report:
     started = cluster.now()
     platform, observation = await _settled(cluster, wish)
     names = scopes.selected(platform, wish.scope)
-    snapshot = proven(observation.snapshot, platform)
-    findings = compliance.findings(snapshot, observation.judged_kinds | wish.checks)
+    here = _here(observation)
+    critical = {name: application for name, application in here.items() if platform.applications[name].critical}
+    sick = await inspect(cluster, critical, without=places_of(observation.applications.values()))
+    snapshot = inspected(proven(observation.snapshot, platform), sick)
+    findings = compliance.findings(snapshot, observation.judged_kinds | cluster.judge.kinds)
     if wish.platform is None:  # nobody says in what order: nothing can have passed it by
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
+    if here:
+        findings += policy_reports.findings(await policy_reports.read(cluster.reader), here)
     counts = cluster.reader.counts
     run = Run(
         action=Action.VALIDATE,
@@ -65,7 +74,41 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_strict=wish.is_strict,
     )
-    return reports.of_validate(run, platform, names, Ending(snapshot), findings)
+    lines = {name: tuple(map(str, found[:LINES])) for name, found in sick.items()}
+    report = reports.of_validate(run, platform, names, Ending(snapshot, lines), findings)
+    return replace(report, components=tuple(_evident(each, platform, snapshot) for each in report.components))
+
+
+def _here(observation: Observation) -> Mapping[str, Application]:
+    """Those whose objects are in this cluster: of another one Argo CD's word is all we have."""
+    states = observation.snapshot.states
+    remote = {name for name, state in states.items() if isinstance(state, ApplicationState) and state.is_remote}
+    return {name: application for name, application in observation.applications.items() if name not in remote}
+
+
+def inspected(snapshot: Snapshot, sick: Mapping[str, Sequence[Sick]]) -> Snapshot:
+    """An Application is no better than its objects; which one is ill is said where Argo CD says nothing of it."""
+    states = {name: _no_better(state, sick.get(name, ())) for name, state in snapshot.states.items()}
+    return replace(snapshot, states=states)
+
+
+def _no_better(state: State, sick: Sequence[Sick]) -> State:
+    if not sick:
+        return state
+    worst = worst_of(each.health for each in sick)
+    first = next(each for each in sick if each.health is worst)
+    more = f" (and {len(sick) - 1} more)" if len(sick) > 1 else ""
+    said = "" if state.health is Health.HEALTHY else state.health_message
+    return replace(state, health=worst_of([state.health, worst]), health_message=said or f"{first}{more}")
+
+
+def _evident(component: Component, platform: Platform, snapshot: Snapshot) -> Component:
+    """What is healthy, with the reason why it is believed."""
+    if component.health is not Health.HEALTHY:
+        return component
+    patience = platform.applications[component.name].patience
+    judgement = _judgement(snapshot.states[component.name], patience, snapshot.taken_at)
+    return replace(component, evidence=judgement.evidence) if isinstance(judgement, gates.Open) else component
 
 
 async def _settled(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
@@ -94,7 +137,7 @@ def proven(snapshot: Snapshot, platform: Platform) -> Snapshot:
         name: _proven(state, platform.applications[name].patience, snapshot.taken_at)
         for name, state in snapshot.states.items()
     }
-    return Snapshot(snapshot.taken_at, states)
+    return replace(snapshot, states=states)
 
 
 def _proven(state: State, patience: Patience, now: datetime) -> State:
@@ -105,9 +148,13 @@ def _proven(state: State, patience: Patience, now: datetime) -> State:
 
 
 def _closed(state: State, patience: Patience, now: datetime) -> gates.Wait | gates.RefreshNeeded | gates.Failed | None:
-    """None if the gate is open for somebody who only looks; how long it has been so one look cannot tell."""
+    judgement = _judgement(state, patience, now)
+    return None if isinstance(judgement, gates.Open) else judgement
+
+
+def _judgement(state: State, patience: Patience, now: datetime) -> gates.Judgement:
+    """The gate for somebody who only looks; how long it has been so one look cannot tell."""
     wanted = gates.Wanted((), (), replace(patience, stability=timedelta(0)))
     if isinstance(state, ApplicationState):
         wanted = replace(wanted, revisions=wanted_revisions(state), sources=state.sources)
-    judgement = gates.judge(wanted, gates.first_seen(state, now), now)
-    return None if isinstance(judgement, gates.Open) else judgement
+    return gates.judge(wanted, gates.first_seen(state, now), now)

@@ -1,4 +1,4 @@
-"""What is mounted: credential files and health checks, by name. Contents are read by who needs them."""
+"""What is mounted: credential files by name, whose contents are read by who needs them, and health checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
-_HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Z][A-Za-z0-9]*)\.lua")
+LARGEST_SCRIPT = 256 << 10  # bytes
+_HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class Mounts:
     secrets: Mapping[str, Path] = field(default_factory=dict)
     health_checks: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     """By group and kind."""
+    health_scripts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Their contents: Lua without mistakes of grammar."""
     notices: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 
@@ -42,7 +45,25 @@ def read_mounts(secrets: Path, health_checks: Path) -> Mounts:
             mistakes.append(
                 Mistake(str(path), "is not named <group>_<Kind>.lua", "for example ceph.rook.io_CephCluster.lua")
             )
-    return Mounts(known, checks, tuple(notices), tuple(mistakes))
+    scripts = {key: _script(path) for key, path in checks.items()}
+    mistakes += [each for each in scripts.values() if isinstance(each, Mistake)]
+    texts = {key: each for key, each in scripts.items() if isinstance(each, str)}
+    return Mounts(known, checks, texts, tuple(notices), tuple(mistakes))
+
+
+def _script(path: Path) -> str | Mistake:
+    from windlass.lua.machines import mistake_in  # noqa: PLC0415 - lazy: without a check nobody needs Lua
+
+    try:
+        if path.stat().st_size > LARGEST_SCRIPT:
+            return Mistake(str(path), f"is larger than {LARGEST_SCRIPT >> 10} KiB", "a health check is a page or two")
+        text = path.read_text("utf-8")
+    except OSError as error:
+        return Mistake(str(path), f"the file cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        return Mistake(str(path), "this is no text in UTF-8")
+    wrong = mistake_in(text)
+    return Mistake(f"{path}:{wrong[0]}", f"this is no Lua: {wrong[1]}") if wrong else text
 
 
 def _files(directory: Path) -> Iterator[Path]:

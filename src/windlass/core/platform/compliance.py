@@ -22,6 +22,8 @@ class Rule(StrEnum):
     SINGLE_PATH = "INV-2"
     HEALTH_CHECKS = "INV-7"
     NO_HOOKS = "INV-8"
+    POLICIES = "policy"
+    """Not a rule of ours: what the cluster's own policy engine reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""PolicyReports, where a policy engine writes them: which objects of an Application break which rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windlass.argo.applications import lasting_rows
+from windlass.core.platform.compliance import Finding, Rule
+from windlass.kube.api_errors import Forbidden, NotFound
+from windlass.kube.objects import Typed
+from windlass.kube.resources import Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from windlass.argo.applications import Application
+    from windlass.kube.readers import KubeReader
+
+KINDS = (
+    Resource("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport"),
+    Resource("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", namespaced=False),
+)
+_BROKEN = frozenset({"fail", "error"})
+_Which = tuple[str, str, str, str]
+"""Group, kind, namespace and name."""
+
+
+class _Object(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    api_version: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+
+class _Result(msgspec.Struct, frozen=True, gc=False):
+    policy: str | None = None
+    rule: str | None = None
+    result: str | None = None
+    message: str | None = None
+    resources: list[_Object] | None = None
+
+
+class PolicyReport(Typed, frozen=True, gc=False):
+    """Of one object, its `scope`, or with the objects of each result named there."""
+
+    scope: _Object | None = None
+    results: list[_Result] | None = None
+
+
+async def read(reader: KubeReader) -> list[PolicyReport]:
+    """None where nobody writes any, or they are not for our eyes."""
+    found: list[PolicyReport] = []
+    for resource in KINDS:
+        try:
+            found += (await reader.list(resource.everywhere, PolicyReport)).items
+        except (NotFound, Forbidden):
+            continue
+    return found
+
+
+def findings(reports: Iterable[PolicyReport], applications: Mapping[str, Application]) -> tuple[Finding, ...]:
+    """One for each Application and rule, however many of its objects break it."""
+    owners = {which: name for name, application in applications.items() for which in _objects(application)}
+    broken: dict[tuple[str, str], list[str]] = {}
+    told: dict[tuple[str, str], str] = {}
+    for which, result in _complaints(reports):
+        if which in owners:
+            key = (owners[which], "/".join(filter(None, (result.policy, result.rule))) or "a policy")
+            broken.setdefault(key, []).append(f"{which[1]} {'/'.join(filter(None, which[2:]))}")
+            told.setdefault(key, " ".join((result.message or "").split()))
+    return tuple(_finding(*key, sorted(set(objects)), told[key]) for key, objects in sorted(broken.items()))
+
+
+def _complaints(reports: Iterable[PolicyReport]) -> Iterator[tuple[_Which, _Result]]:
+    for report in reports:
+        for result in report.results or ():
+            if result.result in _BROKEN:
+                for each in result.resources or ([report.scope] if report.scope else []):
+                    group = (each.api_version or "").rpartition("/")[0]
+                    yield (group, each.kind or "", each.namespace or "", each.name or ""), result
+
+
+def _objects(application: Application) -> Iterator[_Which]:
+    for row in lasting_rows(application):
+        yield row.group or "", row.kind or "", row.namespace or "", row.name or ""
+
+
+def _finding(application: str, rule: str, objects: list[str], message: str) -> Finding:
+    more = len(objects) - 1
+    who = f"{objects[0]} and {more} more break" if more else f"{objects[0]} breaks"
+    return Finding(Rule.POLICIES, application, f"{who} {rule}", message or "see its PolicyReport")
