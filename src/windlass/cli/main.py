@@ -26,6 +26,8 @@ FOLLOWED = (
     *("trace-id", "span-id", "traceparent"),
 )
 """Settings of who follows a run."""
+ADVISED = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait"})
+"""Commands that begin with settings and a cluster; the others are what is recommended to look at those."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -239,6 +241,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         return ExitCode.INVALID
     except WindlassError as error:
         _show(error)
+        if error.trouble and ADVISED.intersection(argv[:1]):
+            _advise(error.trouble)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -258,11 +262,13 @@ def _show(error: WindlassError) -> None:
         click.echo(f"where: {error.where}", err=True)
     if error.hint:
         click.echo(f"hint:  {error.hint}", err=True)
-    if error.trouble:
-        from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
 
-        advice = recommended(Trouble(error.trouble))
-        click.echo(f"next:  {advice.sentence}\n       $ {advice.command}", err=True)
+
+def _advise(trouble: str) -> None:
+    from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
+
+    advice = recommended(Trouble(trouble))
+    click.echo(f"next:  {advice.sentence}\n       $ {advice.command}", err=True)
 
 
 def _show_bug(error: Exception, *, debug: bool) -> None:
