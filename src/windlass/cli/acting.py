@@ -13,7 +13,7 @@ from windlass.argo import health_judges, health_scripts
 from windlass.argo.roots import Root
 from windlass.cli import connecting
 from windlass.cli.options import given
-from windlass.cli.telling import followed
+from windlass.cli.telling import Followed, following
 from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
@@ -78,9 +78,10 @@ def acted(
     options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action, act: Act
 ) -> Report:
     """To its end, or to an early one by a signal; there is a report of both."""
+    run = Followed(action, settings.values, settings.mounts, settings.assembled.platform)
 
     async def work() -> Report:
-        async with followed(settings, action, environ) as tell:
+        async with following(run, environ) as tell:
             report = await _acted(connecting.calls_to(options, environ), settings, Control(tell), act)
             tell.ended(report)
             return report

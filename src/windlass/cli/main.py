@@ -87,7 +87,7 @@ report_format = click.option(
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets")
+@setting_options("dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
 @click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
 @click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
 @report_format
@@ -99,7 +99,7 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     """
     from windlass.cli import validating  # noqa: PLC0415
 
-    report = validating.validated(options, environ, lambda line: click.echo(f"notice: {line}", err=True))
+    report = validating.validated(options, environ)
     click.echo(validating.rendered(report, form))
     return report.summary.exit_code
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,75 +21,87 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from windlass.cli.live_views import LiveView
-    from windlass.settings.loading import Settings
+    from windlass.core.platform.applications import Platform
+    from windlass.settings.mounts import Mounts
+    from windlass.settings.variables import Value
     from windlass.telemetry.following import Receiver
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A run that is followed. `platform`: what a live view would show; None for a run that has nothing to show."""
+
+    action: str
+    values: Mapping[str, Value]
+    mounts: Mounts
+    platform: Platform | None = None
+
+    def text(self, name: str) -> str:
+        value = self.values[name].value
+        return "" if value is None else str(value)
+
+
 @asynccontextmanager
-async def followed(settings: Settings, action: str, environ: Mapping[str, str]) -> AsyncIterator[Telling]:
-    clock, secrets = Clock(), dict(_secrets(settings))
-    metrics = Metrics(action, clock.now)
+async def following(run: Followed, environ: Mapping[str, str]) -> AsyncIterator[Telling]:
+    clock, secrets = Clock(), dict(_secrets(run))
+    metrics = Metrics(run.action, clock.now)
     async with AsyncExitStack() as stack:
-        if _is_watched(settings, environ):
-            receivers: dict[str, Receiver] = {"view": await stack.enter_async_context(_view(settings, action, environ))}
+        if run.platform and _is_watched(run, environ):
+            view = _view(run, run.platform, environ)
+            receivers: dict[str, Receiver] = {"view": await stack.enter_async_context(view)}
         else:
-            log = logger(sys.stderr, _log_options(settings, action), clock.now, Redactions(secrets.values()))
+            log = logger(sys.stderr, _log_options(run), clock.now, Redactions(secrets.values()))
             receivers = {"logs": EventLog(log)}
         tell = Telling({**receivers, "metrics": metrics})
-        for notice in settings.mounts.notices:
+        for notice in run.mounts.notices:
             tell(Noticed(Level.WARN, notice))
         stack.enter_context(library_logs(tell))
-        await stack.enter_async_context(emitting(metrics, _ways(settings, secrets), tell))
+        await stack.enter_async_context(emitting(metrics, _ways(run, secrets), tell))
         yield tell
 
 
-def _is_watched(settings: Settings, environ: Mapping[str, str]) -> bool:
+def _is_watched(run: Followed, environ: Mapping[str, str]) -> bool:
     """By somebody at a terminal who did not ask for a log."""
-    asked = not (settings.values["log-format"].is_default and settings.values["log-level"].is_default)
+    asked = not (run.values["log-format"].is_default and run.values["log-level"].is_default)
     return sys.stderr.isatty() and not asked and environ.get("TERM", "dumb") != "dumb"
 
 
-def _view(settings: Settings, action: str, environ: Mapping[str, str]) -> LiveView:
+def _view(run: Followed, platform: Platform, environ: Mapping[str, str]) -> LiveView:
     from windlass.cli.live_states import State  # noqa: PLC0415 - only where there is a terminal
     from windlass.cli.live_views import LiveView  # noqa: PLC0415
 
-    clock, platform = Clock(), settings.assembled.platform
-    title = f"{action} {settings.scope} in {_text(settings, 'environment')}"
+    clock = Clock()
+    title = f"{run.action} {run.text('scope')} in {run.text('environment')}"
     state = State(title, clock.monotonic(), platform.expected, platform.max_parallel)
     return LiveView(sys.stderr, clock, state, environ)
 
 
-def _text(settings: Settings, name: str) -> str:
-    value = settings.values[name].value
-    return "" if value is None else str(value)
-
-
-def _log_options(settings: Settings, action: str) -> LogOptions:
-    _, trace, span, *_ = [*_text(settings, "traceparent").split("-"), "", "", ""]
+def _log_options(run: Followed) -> LogOptions:
+    _, trace, span, *_ = [*run.text("traceparent").split("-"), "", "", ""]
     return LogOptions(
-        action,
-        Level(_text(settings, "log-level")),
-        LogForm(_text(settings, "log-format")),
-        _text(settings, "trace-id") or trace,
-        _text(settings, "span-id") or span,
+        run.action,
+        Level(run.text("log-level")),
+        LogForm(run.text("log-format")),
+        run.text("trace-id") or trace,
+        run.text("span-id") or span,
     )
 
 
-def _ways(settings: Settings, secrets: dict[str, str]) -> Ways:
-    port = settings.values["metrics-port"].value
-    file, gateway = _text(settings, "metrics-file"), _text(settings, "pushgateway")
+def _ways(run: Followed, secrets: dict[str, str]) -> Ways:
+    port = run.values["metrics-port"].value
+    file, gateway = run.text("metrics-file"), run.text("pushgateway")
     return Ways(
         port=port if isinstance(port, int) else None,
-        address=_text(settings, "metrics-address"),
+        address=run.text("metrics-address"),
         file=Path(file) if file else None,
         gateway=Gateway(gateway, secrets.get("pushgateway-auth", "")) if gateway else None,
-        environment=_text(settings, "environment"),
+        environment=run.text("environment"),
     )
 
 
-def _secrets(settings: Settings) -> Iterator[tuple[str, str]]:
+def _secrets(run: Followed) -> Iterator[tuple[str, str]]:
     """What must never be seen, by name: the mounted files, and a kubeconfig that came in a variable."""
-    for name, path in settings.mounts.secrets.items():
+    for name, path in run.mounts.secrets.items():
         yield name, path.read_text(errors="replace")
-    if isinstance(data := settings.values["kubeconfig-data"].value, bytes):
+    if isinstance(data := run.values["kubeconfig-data"].value, bytes):
         yield "kubeconfig-data", data.decode(errors="replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,9 +14,12 @@ import msgspec
 from windlass.argo import health_scripts
 from windlass.cli import connecting
 from windlass.cli.options import given
+from windlass.cli.telling import Followed, following
 from windlass.core.platform import gates, report_documents, report_junit, report_texts
 from windlass.core.platform.applications import ApplicationRef
+from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.core.platform.gates import Failed, Open
+from windlass.core.platform.reports import Action
 from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.operations import validate, waiting
 from windlass.operations.observing import ARGOCD
@@ -37,16 +41,14 @@ class OutOfTime(WindlassError):
     exit_code = ExitCode.TIMEOUT
 
 
-def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Callable[[str], None]) -> Report:
+def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
     """Of the platform file, or with `all_` of every Application there is."""
     chosen = {name: value for name, value in options.items() if name not in {"all_", "strict"}}
     if options["all_"]:
         if options["scope"] or options["dag"]:
             raise InvalidInput("--all means every Application", hint="leave out --scope and --dag")
         return connecting.run(_validated_all(options, environ, _values(chosen, environ)))
-    settings = load(Inputs(given(chosen), environ), "validate")
-    for line in settings.mounts.notices:
-        notice(line)
+    settings = load(Inputs(given(chosen), environ, is_terminal=sys.stderr.isatty()), Action.VALIDATE)
     file = settings.environment.model if settings.environment else None
     wish = validate.Wish(
         environment=file.name if file else str(settings.values["environment"].value),
@@ -56,7 +58,8 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str], notice: Ca
     )
     argocd = file.argocd_namespace if file else ARGOCD
     reading = connecting.reading(options, environ, argocd, health_scripts.mounted(settings.mounts.health_scripts))
-    return connecting.run(_validated(reading, wish, _limit(settings.values)))
+    run = Followed(Action.VALIDATE, settings.values, settings.mounts)
+    return connecting.run(_validated(reading, wish, run, environ))
 
 
 async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
@@ -65,12 +68,20 @@ async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str],
         raise InvalidSettings(mounts.mistakes)
     wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])
     reading = connecting.reading(options, environ, checks=health_scripts.mounted(mounts.health_scripts))
-    return await _validated(reading, wish, _limit(values))
+    return await _validated(reading, wish, Followed(Action.VALIDATE, values, mounts), environ)
 
 
-async def _validated(reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, limit: timedelta) -> Report:
-    async with reading as cluster:
-        return await _in_time(cluster, replace(wish, environment=wish.environment or cluster.reader.server), limit)
+async def _validated(
+    reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, run: Followed, environ: Mapping[str, str]
+) -> Report:
+    async with following(run, environ) as tell:
+        tell(PhaseBegan(RunPhase.CONNECT))
+        async with reading as cluster:
+            tell(PhaseBegan(RunPhase.OBSERVE))
+            whole = replace(wish, environment=wish.environment or cluster.reader.server)
+            report = await _in_time(cluster, whole, _limit(run.values))
+        tell.ended(report)
+        return report
 
 
 async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:
@@ -117,7 +128,8 @@ def waited(
 
 def _values(options: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, Value]:
     """Where no file is needed."""
-    values, mistakes = read_settings(given(options), environ, {})
+    defaults = {"log-format": "text"} if sys.stderr.isatty() else {}
+    values, mistakes = read_settings(given(options), environ, defaults)
     if mistakes:
         raise InvalidSettings(mistakes)
     return values
