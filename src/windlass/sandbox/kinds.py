@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -73,6 +74,7 @@ class Kind:
         return self.verbs == ("create",)
 
 
+@cache
 def _prefix(kind: str, api_version: str) -> bytes:
     head = msgspec.json.encode({"kind": kind, "apiVersion": api_version})
     return head[:-1] + b","

@@ -86,8 +86,10 @@ def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iter
         if name not in value:
             yield required(_child(path, name))
     for name, child in value.items():
-        if name in node.properties or not isinstance(node.additional_properties, bool):
-            yield from _errors(child, node.at(name), _child(path, name), at_name(known, name))
+        below = at_name(known, name)
+        is_told = name in node.properties or not isinstance(node.additional_properties, bool)
+        if is_told and (child is None or child != below):
+            yield from _errors(child, node.at(name), _child(path, name), below)
     if node.max_properties is not None and len(value) > node.max_properties:
         yield _too_many(path, len(value), node.max_properties)
     if len(value) < node.min_properties:
