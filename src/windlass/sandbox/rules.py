@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
+from windlass.sandbox.schemas import at_name
 from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid, invalid_value
 
 if TYPE_CHECKING:
@@ -52,11 +53,14 @@ def require_applicable(ask: Ask) -> None:
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")
 
 
-def without_nulls(value: Any) -> Any:
-    """Built-in kinds know no null: it is the same as leaving out."""
+def without_nulls(value: Any, known: Any = None) -> Any:
+    """Built-in kinds know no null: it is the same as leaving out. What equals `known` has none."""
+    if not isinstance(value, dict | list) or value == known:
+        return value
     if isinstance(value, dict):
-        return {name: without_nulls(child) for name, child in value.items() if child is not None}
-    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+        kept = ((name, child) for name, child in value.items() if child is not None)
+        return {name: without_nulls(child, at_name(known, name)) for name, child in kept}
+    return [without_nulls(item) for item in value]
 
 
 def require_address(ask: Ask, meta: Body) -> None:

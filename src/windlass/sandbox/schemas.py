@@ -82,7 +82,8 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_objec
             if is_object and name in META:
                 continue
             if isinstance(child, Node):
-                dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
+                if isinstance(value[name], dict | list):
+                    dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
             elif not node.preserves and child is not True:
                 del value[name]
                 dropped.append(where)
@@ -104,7 +105,7 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
                 value[name] = copy.deepcopy(child.default)
         for name, below in value.items():
             rule = node.properties.get(name, node.additional_properties)
-            if isinstance(rule, Node):
+            if isinstance(below, dict | list) and isinstance(rule, Node):
                 fill(below, rule, at_name(known, name))
 
 

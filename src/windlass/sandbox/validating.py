@@ -31,14 +31,14 @@ def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[Fi
     return list(_errors(value, node, path, known))
 
 
-def mistyped(value: Any, node: Node) -> str:
+def mistyped(value: Any, node: Node, known: Any = None) -> str:
     """The first field that has a value of another type than its own, and what is wrong with it."""
-    found = (e for e in _errors(value, node, "", None) if e.reason == "FieldValueTypeInvalid")
+    found = (e for e in _errors(value, node, "", known) if e.reason == "FieldValueTypeInvalid")
     return next((f"{error.field}: {error.message}" for error in found), "")
 
 
 def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldError]:
-    if node is OPEN or node is SKETCHED or (node.nullable if value is None else value == known):
+    if node.nullable if value is None else value == known:
         return
     wrong = _wrong_type(value, node)
     if wrong:
@@ -86,10 +86,9 @@ def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iter
         if name not in value:
             yield required(_child(path, name))
     for name, child in value.items():
-        below = at_name(known, name)
-        is_told = name in node.properties or not isinstance(node.additional_properties, bool)
-        if is_told and (child is None or child != below):
-            yield from _errors(child, node.at(name), _child(path, name), below)
+        rule, below = node.at(name), at_name(known, name)
+        if rule is not SKETCHED and rule is not OPEN and (child is None or child != below):
+            yield from _errors(child, rule, _child(path, name), below)
     if node.max_properties is not None and len(value) > node.max_properties:
         yield _too_many(path, len(value), node.max_properties)
     if len(value) < node.min_properties:

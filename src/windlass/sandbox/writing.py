@@ -130,8 +130,8 @@ class Writing:
         """Without unknown fields, which are told or refused, and with defaults filled in."""
         kind = ask.kind
         if not kind.custom:
-            body = rules.without_nulls(body)
-            if wrong := validating.mistyped(body, kind.schema):
+            body = rules.without_nulls(body, before)
+            if wrong := validating.mistyped(body, kind.schema, before):
                 raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
         unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
         if unknown and ask.options.validation == "Strict":
@@ -191,7 +191,7 @@ class Writing:
             errors += validating.errors(after, kind.schema, known=before)
         else:
             errors += admitting.errors(kind.id, before, after)
-        if before is not None:
+        if before is not None and not ask.subresource:
             errors += naming.metadata_errors(kind, after["metadata"])
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)

@@ -173,8 +173,9 @@ class Actor:
                     self.later(place_of(found))
 
     def _hear(self, change: Change) -> None:
+        if not self._news:
+            self._wakened.set()  # else it will wake for the first of them
         self._news.append(change)
-        self._wakened.set()
 
     def _learn(self) -> None:
         """Takes in those changes that have reached this actor by now."""
