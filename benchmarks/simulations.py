@@ -33,12 +33,12 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 def workload(number: int) -> list[dict[str, Any]]:
-    """A Deployment of two pods, its Service and its ConfigMap."""
+    """A Deployment, its Service and its ConfigMap."""
     name = f"service-{number}"
     labels = {"app": name}
     container = {"name": "main", "image": f"registry.example.org/{name}:1"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
     return [
         {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec},
         {
@@ -109,5 +109,5 @@ def figures() -> Iterator[Figure]:
         done = run(hour())
         best = min(best, perf_counter() - began)
         assert done == NUMBER, f"only {done} of {NUMBER} Applications are synced and healthy"
-    what = f"{NUMBER} Applications created, synced and followed, each with a Deployment of two pods"
+    what = f"{NUMBER} Applications created, synced and followed, each with a Deployment, Service, ConfigMap"
     yield figure("simulation.hour_s", best, "s", "< 0.5", what)

@@ -107,7 +107,7 @@ class Caller:
         return item
 
     def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", **more: Any) -> Ask:
-        who = {"user": self._user, "agent": self._agent}
+        who: dict[str, Any] = {"user": self._user, "agent": self._agent}
         return Ask(verb=verb, kind=self._kind(kind), namespace=namespace, name=name, **who, **more)
 
     def _kind(self, kind_id: str) -> Kind:

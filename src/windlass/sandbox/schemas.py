@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -53,9 +54,11 @@ class Node(msgspec.Struct, rename="camel", eq=False):
     def at(self, name: str) -> Node:
         """The schema of a field; open where none is told."""
         found = self.properties.get(name)
-        if found is None and isinstance(self.additional_properties, Node):
+        if found is not None:
+            return found
+        if isinstance(self.additional_properties, Node):
             return self.additional_properties
-        return found or (SKETCHED if self.sketched else OPEN)
+        return SKETCHED if self.sketched else OPEN
 
     @property
     def item(self) -> Node:
@@ -82,7 +85,7 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_objec
             if is_object and name in META:
                 continue
             if isinstance(child, Node):
-                if isinstance(value[name], dict | list):
+                if isinstance(value[name], dict | list) and tells(child):
                     dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
             elif not node.preserves and child is not True:
                 del value[name]
@@ -98,15 +101,30 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
         for index, item in enumerate(value if node.items is not None else ()):
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
-        for name, child in node.properties.items():
-            if value.get(name, 0) is None and not child.nullable:
+        for name in [name for name, below in value.items() if below is None and name in node.properties]:
+            if not node.properties[name].nullable:
                 del value[name]
-            if child.default is not msgspec.UNSET and name not in value:
-                value[name] = copy.deepcopy(child.default)
+        for name, default in _defaults(node):
+            if name not in value:
+                value[name] = copy.deepcopy(default)
         for name, below in value.items():
             rule = node.properties.get(name, node.additional_properties)
-            if isinstance(below, dict | list) and isinstance(rule, Node):
+            if isinstance(below, dict | list) and isinstance(rule, Node) and tells(rule):
                 fill(below, rule, at_name(known, name))
+
+
+@lru_cache(maxsize=10_000)
+def tells(node: Node) -> bool:
+    """Whether it says what a value may be, here or below: a sketch often says no more than how a list is keyed."""
+    if node is OPEN or not node.sketched or node.type or node.default is not msgspec.UNSET:
+        return node is not OPEN
+    below = [*node.properties.values(), node.items, node.additional_properties]
+    return any(tells(child) for child in below if isinstance(child, Node))
+
+
+@lru_cache(maxsize=10_000)
+def _defaults(node: Node) -> list[tuple[str, Any]]:
+    return [(name, child.default) for name, child in node.properties.items() if child.default is not msgspec.UNSET]
 
 
 def at_name(known: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.schemas import OPEN, SKETCHED, at_index, at_name
+from windlass.sandbox.schemas import at_index, at_name, tells
 from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iter
             yield required(_child(path, name))
     for name, child in value.items():
         rule, below = node.at(name), at_name(known, name)
-        if rule is not SKETCHED and rule is not OPEN and (child is None or child != below):
+        if tells(rule) and (child is None or child != below):
             yield from _errors(child, rule, _child(path, name), below)
     if node.max_properties is not None and len(value) > node.max_properties:
         yield _too_many(path, len(value), node.max_properties)

@@ -63,17 +63,29 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return sorted(found)
 
 
+def _moments() -> Callable[[], datetime]:
+    """The running loop's time as moments; most are asked for many times."""
+    time = asyncio.get_running_loop().time
+    last = (0.0, EPOCH)
+
+    def now() -> datetime:
+        nonlocal last
+        if last[0] != (seconds := time()):
+            last = (seconds, EPOCH + timedelta(seconds=seconds))
+        return last[1]
+
+    return now
+
+
 def virtual_clock(chance: Callable[[], float] = lambda: 0.5) -> Clock:
     """The client's clock on the running loop's time; by default without chance."""
-    time = asyncio.get_running_loop().time
-    return Clock(now=lambda: EPOCH + timedelta(seconds=time()), monotonic=time, random=chance)
+    return Clock(now=_moments(), monotonic=asyncio.get_running_loop().time, random=chance)
 
 
 def virtual_sources(seed: int = 0) -> Sources:
     """The sandbox's time and chance on the running loop's time."""
-    time = asyncio.get_running_loop().time
     return Sources(
-        now=lambda: EPOCH + timedelta(seconds=time()),
+        now=_moments(),
         sleep=asyncio.sleep,  # noqa: TID251 - of the loop that jumps
         chance=random.Random(seed),  # noqa: S311 - wanted: the same every time
     )

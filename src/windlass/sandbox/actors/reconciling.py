@@ -153,7 +153,7 @@ class Actor:
             kind = self.catalogue.find(found.kind_id)
             assert kind is not None
             self._heads[found.kind_id] = {"apiVersion": kind.api_version, "kind": kind.kind}
-        return {**self._heads[found.kind_id], **found.load()}
+        return {**self._heads[found.kind_id], **found.plain()}
 
     def forget(self) -> None:
         """Begins anew, from a fresh list; an actor with more memory forgets that, too."""
