@@ -1,4 +1,4 @@
-"""The sandbox under load, and an hour of simulated platform."""
+"""The sandbox under load."""
 
 from __future__ import annotations
 

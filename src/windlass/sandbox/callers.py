@@ -68,9 +68,10 @@ class Caller:
     async def apply(self, kind: str, body: Body, *, force: bool = True, subresource: str = "") -> Body:
         meta = body["metadata"]
         found, where = self._kind(kind), (meta.get("namespace", ""), meta["name"])
-        more = {"body": {"apiVersion": found.api_version, "kind": found.kind, **body}, "subresource": subresource}
-        options = Options(manager=self._agent, force=force)
-        return await self._object(self._ask("patch", kind, *where, options=options, patch=patches.APPLY, **more))
+        more: dict[str, Any] = {"patch": patches.APPLY, "subresource": subresource}
+        more["body"] = {"apiVersion": found.api_version, "kind": found.kind, **body}
+        more["options"] = Options(manager=self._agent, force=force)
+        return await self._object(self._ask("patch", kind, *where, **more))
 
     async def delete(self, kind: str, name: str, namespace: str = "", *, options: Options | None = None) -> None:
         await self._perform(self._ask("delete", kind, namespace, name, options=options or DEFAULTS))

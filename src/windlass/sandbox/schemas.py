@@ -95,20 +95,20 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_objec
 
 def fill(value: Any, node: Node, known: Any = None) -> None:
     """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
-    if value is known or value == known:
+    if value == known:
         return
     if isinstance(value, list):
         for index, item in enumerate(value if node.items is not None else ()):
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
-        for name in [name for name, below in value.items() if below is None and name in node.properties]:
-            if not node.properties[name].nullable:
-                del value[name]
+        rules = node.properties
+        for name in [key for key in value if value[key] is None and key in rules and not rules[key].nullable]:
+            del value[name]
         for name, default in _defaults(node):
             if name not in value:
                 value[name] = copy.deepcopy(default)
         for name, below in value.items():
-            rule = node.properties.get(name, node.additional_properties)
+            rule = rules.get(name, node.additional_properties)
             if isinstance(below, dict | list) and isinstance(rule, Node) and tells(rule):
                 fill(below, rule, at_name(known, name))
 
