@@ -200,11 +200,10 @@ class Collecting:
 
     def _finalize(self, found: Stored) -> None:
         body = found.load()
-        spec = {name: value for name, value in body["spec"].items() if name != "finalizers"}
         if body["metadata"].get("finalizers"):
-            self._store.put("namespaces", {**body, "spec": spec})
+            self._store.put("namespaces", {**body, "spec": {}})
         else:
-            self._store.remove(found, {**body, "spec": spec})
+            self._store.remove(found)
 
     async def _furnish(self, namespace: str) -> None:
         kind = self._server.catalogue.find("serviceaccounts")

@@ -201,7 +201,8 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
     if content == protobufs.MEDIA:
         found = protobufs.decoded(body)
         if found is None:
-            raise statuses.unsupported_media("application/json", "application/yaml")
+            refusal = statuses.unsupported_media("application/json", "application/yaml")
+            raise Refusal(415, refusal.reason, f"{refusal}; {protobufs.INSTEAD}", {})
         return found if "kind" in found and verb in {"create", "update"} else None
     try:
         return _DECODE(body)

@@ -121,9 +121,14 @@ def next_generation(ask: Ask, before: Body, after: Body) -> int | None:
         return (generation or 0) + 1  # they go on to its ReplicaSets
     outside = {"metadata", "kind", "apiVersion"} | ({"status"} if "status" in kind.subresources else set())
     for name in before.keys() | after.keys():
-        if name not in outside and before.get(name) != after.get(name):
+        if name not in outside and _wanted(kind.id, before.get(name)) != _wanted(kind.id, after.get(name)):
             return (generation or 0) + 1
     return cast("int | None", generation)
+
+
+def _wanted(kind_id: str, part: Any) -> Any:
+    """Where a pod runs is not its author's wish."""
+    return {**part, "nodeName": ""} if kind_id == "pods" and isinstance(part, dict) else part
 
 
 def _annotations(body: Body) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from windlass.sandbox import routing, sources
@@ -67,4 +69,6 @@ class Sandbox:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
     ) -> Answer:
         """One HTTP request without a socket. Header names are in canonical form: `Content-Type`."""
-        return await routing.handle(self.server, method, target, headers, body, user)
+        answer = await routing.handle(self.server, method, target, headers, body, user)
+        date = format_datetime(self.sources.now(), usegmt=True)
+        return replace(answer, headers=(*answer.headers, ("Date", date)))

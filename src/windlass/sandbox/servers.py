@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import definitions, patches, statuses
+from windlass.sandbox import definitions, events, patches, statuses
 from windlass.sandbox.asks import ADMIN, Outcome
 from windlass.sandbox.authorizing import Authorizing
 from windlass.sandbox.built_ins import built_in_kinds
@@ -35,7 +36,8 @@ class Server:
     def __init__(self, sources: Sources, *, enforce_rbac: bool = False) -> None:
         self.sources = sources
         self.store = Store(sources.now)
-        self.catalogue = Catalogue(built_in_kinds())
+        self.catalogue = Catalogue([*built_in_kinds(), events.VIEW])
+        self._events = next(kind for kind in self.catalogue if kind.id == "events")
         self.identities = Identities(self.store, sources)
         self.authorizing = Authorizing(self.store, self.identities, enforce=enforce_rbac)
         if not enforce_rbac:
@@ -98,6 +100,8 @@ class Server:
         kind = ask.kind
         if ask.verb not in kind.verbs:
             raise statuses.method_not_allowed()
+        if kind is events.VIEW:
+            return events.shown(self._carry_out(replace(ask, kind=self._events), lag))
         if kind.is_virtual:
             return Outcome(201, self.authorizing.review(ask))
         if ask.subresource:

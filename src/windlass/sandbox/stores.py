@@ -140,9 +140,9 @@ class Store:
         self._record(Change("MODIFIED" if old else "ADDED", old, new, self._now()))
         return new
 
-    def remove(self, old: Stored, last: Body | None = None) -> Stored:
-        """Removes an object; `last` is its final state where that differs from the stored one."""
-        new = stored(old.kind_id, last or old.load(), self.version + 1)
+    def remove(self, old: Stored) -> Stored:
+        """Removes an object; its watchers see its last stored state, finalizers and all."""
+        new = stored(old.kind_id, old.load(), self.version + 1)
         del self._objects[old.kind_id][old.key]
         self._sorted.pop(old.kind_id, None)
         self._record(Change("DELETED", old, new, self._now()))

@@ -207,7 +207,7 @@ class Writing:
         if ask.options.dry_run:
             return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
         if old is not None and is_released(kind, body):
-            self._store.remove(old, body)
+            self._store.remove(old)
             return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
         return self._store.put(kind.id, body)
 
