@@ -76,19 +76,26 @@ class _Token(msgspec.Struct):
     v: str = "meta.k8s.io/v1"
 
 
+def named(store: Store, ask: Ask) -> Stored:
+    """The object that a request names."""
+    found = store.get(ask.kind.id, ask.namespace, ask.name)
+    if found is None:
+        raise statuses.not_found(ask.kind, ask.name)
+    return found
+
+
 class Reading:
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def get(self, ask: Ask, at: int | None = None) -> Outcome:
         """As of an older version where a lagging cache answers."""
-        found = self._store.get(ask.kind.id, ask.namespace, ask.name)
-        if at is not None and at < self._store.version:
-            older = self._store.list(ask.kind.id, ask.namespace, at)
-            found = next((item for item in older if item.name == ask.name), None)
-        if found is None:
-            raise statuses.not_found(ask.kind, ask.name)
-        return Outcome(200, found)
+        if at is None or at >= self._store.version:
+            return Outcome(200, named(self._store, ask))
+        for item in self._store.list(ask.kind.id, ask.namespace, at):
+            if item.name == ask.name:
+                return Outcome(200, item)
+        raise statuses.not_found(ask.kind, ask.name)
 
     def list(self, ask: Ask, at: int | None = None) -> Outcome:
         options, wanted = ask.options, filter_of(ask)

@@ -143,9 +143,8 @@ def _ask(call: _Call, place: Place) -> Ask:
         else options.of_write(call.query, verb, patch)
     )  # fmt: skip
     if asked.validation == "Strict" and (twice := _duplicates(call.body)):
-        kind = place.kind
-        head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
-        raise statuses.bad_request(head + ", ".join(f'duplicate field "{path}"' for path in twice))
+        told = ", ".join(f'duplicate field "{path}"' for path in twice)
+        raise statuses.not_handled(place.kind, f"strict decoding error: {told}")
     return Ask(
         verb=verb,
         kind=place.kind,

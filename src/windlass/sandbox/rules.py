@@ -40,8 +40,7 @@ def mistyped(ask: Ask, what: str) -> statuses.Refusal:
     kind = ask.kind
     if ask.patch and ask.patch != APPLY:
         return invalid(kind, "", [invalid_value("patch", what, f"json: cannot unmarshal into {kind.kind}")])
-    head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
-    return bad_request(f"{head}: json: cannot unmarshal into Go struct field {what}")
+    return statuses.not_handled(kind, f"json: cannot unmarshal into Go struct field {what}")
 
 
 def require_applicable(ask: Ask) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import admitting, managing, naming, patches, rules, schemas, statuses, validating
+from windlass.sandbox import admitting, managing, naming, patches, reading, rules, schemas, statuses, validating
 from windlass.sandbox.asks import Outcome
 from windlass.sandbox.managing import Writer
 from windlass.sandbox.subresources import scale_of, scaled
@@ -41,11 +41,9 @@ class Writing:
         return Outcome(201, self._commit(ask, None, body), warnings)
 
     def update(self, ask: Ask) -> Outcome:
-        old = self._found(ask)
-        if old is None:
-            if ask.kind.id in CREATED_BY_PUT and not ask.subresource:
-                return self.create(ask)
-            raise statuses.not_found(ask.kind, ask.name)
+        if ask.kind.id in CREATED_BY_PUT and not ask.subresource and self._found(ask) is None:
+            return self.create(ask)
+        old = reading.named(self._store, ask)
         if ask.subresource == "scale":
             return self._change(ask, old, lambda before: scaled(ask.kind, before, ask.body))
         return self._change(ask, old, lambda _: rules.decoded(ask, ask.body))
@@ -53,9 +51,7 @@ class Writing:
     def patch(self, ask: Ask) -> Outcome:
         if ask.patch == patches.APPLY:
             return self._apply(ask)
-        old = self._found(ask)
-        if old is None:
-            raise statuses.not_found(ask.kind, ask.name)
+        old = reading.named(self._store, ask)
         if ask.subresource == "scale":
             shown = scale_of(ask.kind, old.load())
             return self._change(ask, old, lambda before: scaled(ask.kind, before, self.patched(ask, shown)))
@@ -135,10 +131,7 @@ class Writing:
                 raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
         unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
         if unknown and ask.options.validation == "Strict":
-            head = (
-                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
-            )
-            raise statuses.bad_request(head + ", ".join(unknown))
+            raise statuses.not_handled(kind, f"strict decoding error: {', '.join(unknown)}")
         schemas.fill(body, kind.schema, before)
         return body, tuple(unknown) if ask.options.validation == "Warn" else ()
 
