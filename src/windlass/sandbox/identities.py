@@ -118,11 +118,9 @@ def controller(name: str, namespace: str = "kube-system") -> User:
     return User(account.name, (*account.groups, MASTERS))
 
 
-def impersonated(user: User, headers: Mapping[str, str]) -> User:
+def impersonated(headers: Mapping[str, str]) -> User:
     """Whom the caller wants to be taken for."""
-    name = headers.get("Impersonate-User", "")
-    if not name:
-        return user
+    name = headers["Impersonate-User"]
     prefix, _, rest = name.partition("system:serviceaccount:")
     if not prefix and rest:
         return account_user(*rest.split(":", 1))

@@ -88,10 +88,10 @@ async def handle(
 
 def _caller(server: Server, user: User | None, headers: Mapping[str, str]) -> User:
     who = user or server.identities.authenticated(headers)
-    if "Impersonate-User" not in headers:
+    if not headers.get("Impersonate-User"):
         return who
     server.authorizing.require_impersonation(who, headers["Impersonate-User"])
-    return impersonated(who, headers)
+    return impersonated(headers)
 
 
 def refused(refusal: Refusal) -> Answer:

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from windlass.sandbox import routing, sources
-from windlass.sandbox.asks import ADMIN, Ask
+from windlass.sandbox.asks import ADMIN
 from windlass.sandbox.callers import Caller
 from windlass.sandbox.collecting import Collecting
 from windlass.sandbox.servers import Server
@@ -37,11 +37,8 @@ class Sandbox:
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
         self.start(self._collecting.run(), name="collecting")
-        kind = self.server.catalogue.find("namespaces")
-        assert kind is not None
         for name in NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await self.server.perform(Ask(verb="create", kind=kind, body=body))
+            await self.caller().create("namespaces", {"metadata": {"name": name}})
         await self._collecting.settle()
         return self
 

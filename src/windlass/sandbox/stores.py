@@ -68,17 +68,8 @@ def stored(kind_id: str, body: Body, version: int) -> Stored:
     head = OPENING + managed
     tail = head + _ENCODE({"metadata": meta, **rest})[1 + len(OPENING) :]
     owners = tuple(owner["uid"] for owner in meta.get("ownerReferences") or ())
-    return Stored(
-        kind_id,
-        meta.get("namespace", ""),
-        meta["name"],
-        meta["uid"],
-        version,
-        tail,
-        meta.get("labels") or {},
-        owners,
-        len(head),
-    )
+    which = (meta.get("namespace", ""), meta["name"], meta["uid"], version)
+    return Stored(kind_id, *which, tail, meta.get("labels") or {}, owners, len(head))
 
 
 class Store:
