@@ -95,7 +95,7 @@ def _operate(value: Any, operation: dict[str, Any]) -> Any:
     if kind == "remove":
         return _remove(value, path)
     if kind == "replace":
-        if not path or isinstance(parent := _at(value, path[:-1]), dict):
+        if isinstance(parent := _at(value, path[:-1]), dict):
             return _add(value, path, operation["value"])  # a missing key is added, as the real server does
         parent[int(path[-1])] = operation["value"]
         return value
@@ -125,8 +125,6 @@ def _at(value: Any, path: list[str]) -> Any:
 
 
 def _add(value: Any, path: list[str], item: Any) -> Any:
-    if not path:
-        return item
     parent, last = _at(value, path[:-1]), path[-1]
     if isinstance(parent, list):
         place = len(parent) if last == "-" else int(last)

@@ -18,7 +18,7 @@ from windlass.sandbox.stores import Stored
 from windlass.sandbox.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from windlass.sandbox.asks import Outcome, User
     from windlass.sandbox.servers import Server
@@ -212,29 +212,25 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
         raise statuses.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """An object in which a field may stand twice."""
+
+
 def _duplicates(body: bytes) -> list[str]:
     """Fields that stand twice in one object, which the parser would silently overlook."""
-    found: list[str] = []
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
-        for name, value in items:
-            if name in seen:
-                found.append(name)
-            seen[name] = value
-        return seen
-
-    def paths(value: Any, above: str) -> list[str]:
-        if isinstance(value, dict):
-            below = [path for name, child in value.items() for path in paths(child, f"{above}.{name}".lstrip("."))]
-            return [f"{above}.{name}".lstrip(".") for name in value if name in found] + below
-        return []
+    def paths(pairs: _Pairs, above: str) -> Iterator[str]:
+        for place, (name, value) in enumerate(pairs):
+            if name in [other for other, _ in pairs[:place]]:
+                yield above + name
+            if isinstance(value, _Pairs):
+                yield from paths(value, f"{above}{name}.")
 
     try:
-        whole = json.loads(body or b"{}", object_pairs_hook=pairs)
+        whole = json.loads(body or b"{}", object_pairs_hook=_Pairs)
     except ValueError:
         return []
-    return paths(whole, "") if found else []
+    return list(paths(whole, "")) if isinstance(whole, _Pairs) else []
 
 
 def _yaml(body: bytes) -> Any:

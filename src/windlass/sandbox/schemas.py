@@ -29,22 +29,11 @@ class Node(msgspec.Struct, rename="camel", eq=False):
     pattern: str = ""
     minimum: float | None = None
     maximum: float | None = None
-    exclusive_minimum: bool = False
-    exclusive_maximum: bool = False
-    multiple_of: float | None = None
     min_length: int = 0
     max_length: int | None = None
-    min_items: int = 0
     max_items: int | None = None
-    min_properties: int = 0
-    max_properties: int | None = None
-    all_of: tuple[Node, ...] = ()
-    any_of: tuple[Node, ...] = ()
-    one_of: tuple[Node, ...] = ()
-    not_: Node | None = msgspec.field(name="not", default=None)
     preserves: bool = msgspec.field(name="x-kubernetes-preserve-unknown-fields", default=False)
     int_or_string: bool = msgspec.field(name="x-kubernetes-int-or-string", default=False)
-    embedded: bool = msgspec.field(name="x-kubernetes-embedded-resource", default=False)
     list_type: str = msgspec.field(name="x-kubernetes-list-type", default="atomic")
     list_keys: tuple[str, ...] = msgspec.field(name="x-kubernetes-list-map-keys", default=())
     map_type: str = msgspec.field(name="x-kubernetes-map-type", default="granular")
@@ -69,24 +58,23 @@ OPEN = Node(preserves=True)
 SKETCHED = Node(preserves=True, sketched=True)
 
 
-def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_object: bool = False) -> list[str]:
+def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str]:
     """Drops fields that the schema does not know, in place, and names them. What equals `known` is right already."""
     dropped: list[str] = []
     if value is known or value == known:
         return dropped
     if isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            below = at_index(known, index)
-            dropped += prune(item, node.items, below, f"{path}[{index}]", is_object=node.items.embedded)
+            dropped += prune(item, node.items, at_index(known, index), f"{path}[{index}]")
     elif isinstance(value, dict):
         for name in list(value):
             where = f"{path}.{name}" if path else name
             child = node.properties.get(name, node.additional_properties)
-            if is_object and name in META:
+            if not path and name in META:
                 continue
             if isinstance(child, Node):
                 if isinstance(value[name], dict | list) and tells(child):
-                    dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
+                    dropped += prune(value[name], child, at_name(known, name), where)
             elif not node.preserves and child is not True:
                 del value[name]
                 dropped.append(where)

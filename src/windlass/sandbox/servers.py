@@ -16,7 +16,7 @@ from windlass.sandbox.faults import Faults, Severed
 from windlass.sandbox.identities import Identities
 from windlass.sandbox.journals import Entry, Journal
 from windlass.sandbox.kinds import Catalogue
-from windlass.sandbox.reading import Reading, require_version
+from windlass.sandbox.reading import Reading, named, require_version
 from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Store, Stored
 from windlass.sandbox.subresources import Subresources, scale_of
@@ -101,19 +101,19 @@ class Server:
         if ask.verb not in kind.verbs:
             raise statuses.method_not_allowed()
         if kind is events.VIEW:
-            return events.shown(self._carry_out(replace(ask, kind=self._events), lag))
+            return Outcome(200, events.shown(named(self.store, replace(ask, kind=self._events)).load()))
         if kind.is_virtual:
             return Outcome(201, self.authorizing.review(ask))
         if ask.subresource:
             return self._through_a_door(ask)
         if ask.verb == "watch":
             return Outcome(200, self._watch(ask, lag))
-        at = None
-        if lag and ask.options.resource_version == "0":
-            at = self.store.version_at(self.sources.now() - timedelta(seconds=lag))
-        if ask.verb in {"get", "list"}:
-            return self._reading.get(ask, at) if ask.verb == "get" else self._reading.list(ask, at)
+        if ask.verb == "list":
+            is_behind = lag and ask.options.resource_version == "0"
+            at = self.store.version_at(self.sources.now() - timedelta(seconds=lag)) if is_behind else None
+            return self._reading.list(ask, at)
         return {
+            "get": self._reading.get,
             "create": self._writing.create,
             "update": self._writing.update,
             "patch": self._writing.patch,

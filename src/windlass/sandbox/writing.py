@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Store, Stored
 
-CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events"})
-
 
 class Writing:
     def __init__(self, store: Store, sources: Sources) -> None:
@@ -41,8 +39,6 @@ class Writing:
         return Outcome(201, self._commit(ask, None, body), warnings)
 
     def update(self, ask: Ask) -> Outcome:
-        if ask.kind.id in CREATED_BY_PUT and not ask.subresource and self._found(ask) is None:
-            return self.create(ask)
         old = reading.named(self._store, ask)
         if ask.subresource == "scale":
             return self._change(ask, old, lambda before: scaled(ask.kind, before, ask.body))
@@ -80,7 +76,7 @@ class Writing:
             config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
         elif "status" in ask.kind.subresources:
             config.pop("status", None)
-        if unknown := schemas.prune(config, ask.kind.schema, is_object=True):
+        if unknown := schemas.prune(config, ask.kind.schema):
             what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
             why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
             raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
@@ -129,7 +125,7 @@ class Writing:
             body = rules.without_nulls(body, before)
             if wrong := validating.mistyped(body, kind.schema, before):
                 raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
-        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
+        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before)]
         if unknown and ask.options.validation == "Strict":
             raise statuses.not_handled(kind, f"strict decoding error: {', '.join(unknown)}")
         schemas.fill(body, kind.schema, before)
