@@ -7,7 +7,13 @@ from benchmarks.results import write
 
 
 def main() -> None:
-    figures = [*clients.figures(), *commands.figures(), *sandboxes.figures(), *simulations.figures(), *executors.figures()]
+    figures = [
+        *clients.figures(),
+        *commands.figures(),
+        *sandboxes.figures(),
+        *simulations.figures(),
+        *executors.figures(),
+    ]
     write(figures)
     for figure in figures:
         print(f"{figure.name:32} {figure.value:>12,.3f} {figure.unit:3} {figure.target:8} {figure.against}")
