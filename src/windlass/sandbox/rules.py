@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
-from windlass.sandbox.schemas import at_name
+from windlass.sandbox.schemas import fields_of
 from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid, invalid_value
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def without_nulls(value: Any, known: Any = None) -> Any:
     if not isinstance(value, dict | list) or value == known:
         return value
     if isinstance(value, dict):
-        kept = ((name, child) for name, child in value.items() if child is not None)
-        return {name: without_nulls(child, at_name(known, name)) for name, child in kept}
+        was = fields_of(known)
+        return {name: without_nulls(child, was.get(name)) for name, child in value.items() if child is not None}
     return [without_nulls(item) for item in value]
 
 

@@ -67,6 +67,7 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str
         for index, item in enumerate(value):
             dropped += prune(item, node.items, at_index(known, index), f"{path}[{index}]")
     elif isinstance(value, dict):
+        was = fields_of(known)
         for name in list(value):
             where = f"{path}.{name}" if path else name
             child = node.properties.get(name, node.additional_properties)
@@ -74,7 +75,7 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str
                 continue
             if isinstance(child, Node):
                 if isinstance(value[name], dict | list) and tells(child):
-                    dropped += prune(value[name], child, at_name(known, name), where)
+                    dropped += prune(value[name], child, was.get(name), where)
             elif not node.preserves and child is not True:
                 del value[name]
                 dropped.append(where)
@@ -89,7 +90,7 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
         for index, item in enumerate(value if node.items is not None else ()):
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
-        rules = node.properties
+        rules, was = node.properties, fields_of(known)
         for name in [key for key in value if value[key] is None and key in rules and not rules[key].nullable]:
             del value[name]
         for name, default in _defaults(node):
@@ -98,7 +99,7 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
         for name, below in value.items():
             rule = rules.get(name, node.additional_properties)
             if isinstance(below, dict | list) and isinstance(rule, Node) and tells(rule):
-                fill(below, rule, at_name(known, name))
+                fill(below, rule, was.get(name))
 
 
 @lru_cache(maxsize=10_000)
@@ -115,8 +116,8 @@ def _defaults(node: Node) -> list[tuple[str, Any]]:
     return [(name, child.default) for name, child in node.properties.items() if child.default is not msgspec.UNSET]
 
 
-def at_name(known: Any, name: str) -> Any:
-    return known.get(name) if isinstance(known, dict) else None
+def fields_of(known: Any) -> Body:
+    return known if isinstance(known, dict) else {}
 
 
 def at_index(known: Any, index: int) -> Any:

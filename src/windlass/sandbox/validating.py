@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.schemas import at_index, at_name, tells
+from windlass.sandbox.schemas import at_index, fields_of, tells
 from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
@@ -85,12 +85,13 @@ def _type_name(value: Any) -> str:
 
 
 def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
+    was = fields_of(known)
     for name in node.required:
         if name not in value:
             yield required(_child(path, name))
     for name, child in value.items():
-        rule, below = node.at(name), at_name(known, name)
-        if tells(rule) and (child is None or child != below):
+        below = was.get(name)
+        if (child is None or child != below) and tells(rule := node.at(name)):
             yield from _errors(child, rule, _child(path, name), below)
 
 
