@@ -93,8 +93,6 @@ class Collecting:
             del self._todo[what, which]
             try:
                 await work[what](which)
-            except LookupError:
-                continue  # its kind is no longer served
             except (Refusal, Severed) as error:
                 # A refusal of what changed meanwhile is no matter: that change is noted, too.
                 if isinstance(error, Severed) or error.code >= 429:

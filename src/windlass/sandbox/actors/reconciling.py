@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -230,11 +231,9 @@ class Actor:
         if not moments:
             await self._wakened.wait()
             return
-        try:
+        with suppress(TimeoutError):
             async with self.sources.timeout((min(moments) - self.sources.now()).total_seconds()):
                 await self._wakened.wait()
-        except TimeoutError:
-            return
 
 
 def place_of(found: Stored) -> Place:
