@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from benchmarks import clients, commands, executors, sandboxes
+from benchmarks import clients, commands, executors, sandboxes, simulations
 from benchmarks.results import write
 
 
 def main() -> None:
-    figures = [*clients.figures(), *commands.figures(), *sandboxes.figures(), *executors.figures()]
+    figures = [
+        *clients.figures(),
+        *commands.figures(),
+        *sandboxes.figures(),
+        *simulations.figures(),
+        *executors.figures(),
+    ]
     write(figures)
     for figure in figures:
         print(f"{figure.name:32} {figure.value:>12,.3f} {figure.unit:3} {figure.target:8} {figure.against}")

@@ -105,6 +105,15 @@ def test_create_apply_scale_roll_out_and_delete(kubectl: Kubectl) -> None:
     assert "deleted" in kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=10s")
 
 
+def test_what_comes_as_protobuf_is_read_or_refused_with_a_way_out(kubectl: Kubectl) -> None:
+    kubectl("create", "configmap", "a", "--from-literal=x=1")
+    command = ("create", "deployment", "flags", "--image=nginx:1")
+    refused = kubectl.run(*command)
+    assert refused.returncode != 0
+    assert "--dry-run=client -o yaml | kubectl create -f -" in refused.stderr
+    assert "created" in kubectl("create", "-f", "-", given=kubectl(*command, "--dry-run=client", "-o", "yaml"))
+
+
 def test_server_side_apply_tells_of_a_conflict(kubectl: Kubectl) -> None:
     item = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1'}\n"
     kubectl("apply", "--server-side", "--field-manager=one", "-f", "-", given=item)

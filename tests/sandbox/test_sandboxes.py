@@ -231,3 +231,40 @@ def test_a_pod_that_runs_is_given_its_time() -> None:
         assert await caller.find("pods", "p", NAMESPACE) is None
 
     in_sandbox(test)
+
+
+def test_what_goes_with_its_last_finalizer_is_seen_as_it_was_stored() -> None:
+    async def test(sandbox: Sandbox) -> None:
+        caller = sandbox.caller()
+        seen: list[tuple[str, Any]] = []
+        kept = {**config_map("a"), "metadata": {"name": "a", "namespace": NAMESPACE, "finalizers": ["example.com/x"]}}
+        await caller.create("configmaps", kept)
+
+        async def follow() -> None:
+            async for kind, item in caller.watch("configmaps", NAMESPACE):
+                if item["metadata"]["name"] == "a":
+                    seen.append((kind, item["metadata"].get("finalizers")))
+
+        sandbox.start(follow(), name="follower")
+        await sandbox.sources.sleep(1)
+        await caller.delete("configmaps", "a", NAMESPACE)
+        answer = await caller.patch("configmaps", "a", {"metadata": {"finalizers": None}}, NAMESPACE)
+        assert "finalizers" not in answer["metadata"]
+        await sandbox.sources.sleep(1)
+        assert seen[-2:] == [("MODIFIED", ["example.com/x"]), ("DELETED", ["example.com/x"])]
+
+    in_sandbox(test)
+
+
+def test_a_pods_generation_grows_with_its_spec_but_not_with_its_node() -> None:
+    async def test(sandbox: Sandbox) -> None:
+        caller = sandbox.caller()
+        spec = {"containers": [{"name": "main", "image": "nginx:1"}]}
+        pod = await caller.create("pods", {"metadata": {"name": "p", "namespace": NAMESPACE}, "spec": spec})
+        assert pod["metadata"]["generation"] == 1
+        bound = await caller.patch("pods", "p", {"spec": {"nodeName": "here"}}, NAMESPACE)
+        assert (bound["spec"]["nodeName"], bound["metadata"]["generation"]) == ("here", 1)
+        changed = await caller.patch("pods", "p", {"spec": {"activeDeadlineSeconds": 5}}, NAMESPACE)
+        assert changed["metadata"]["generation"] == 2
+
+    in_sandbox(test)

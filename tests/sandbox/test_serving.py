@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, asynccontextmanager
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from windlass.kube.clocks import Clock
 from windlass.kube.http import HttpTransport
 from windlass.kube.readers import Since
 from windlass.kube.resources import Resource
+from windlass.kube.transports import Request
 from windlass.sandbox import kubeconfigs as written
 from windlass.sandbox import sources
 from windlass.sandbox.asks import User
@@ -88,3 +90,19 @@ async def test_time_can_run_faster() -> None:
     began = fast.now()
     await fast.sleep(50)
     assert (fast.now() - began).total_seconds() >= 50
+
+
+async def test_answers_are_dated_by_the_sandboxs_own_clock() -> None:
+    fast = sources.real(speed=100_000)
+    async with Sandbox(fast) as sandbox, served(sandbox) as address:
+        content = written.rendered(address, sandbox.server.identities.admin_token)
+        connection = kubeconfigs.load(content.encode(), where="a test")
+        transport = HttpTransport(connection, environ={})
+        await fast.sleep(3600)
+        before = fast.now().replace(microsecond=0)
+        answer = await transport.exchange(Request("GET", "/version"))
+        date = parsedate_to_datetime(answer.headers["Date"])
+        assert before <= date <= fast.now()
+        async with transport.stream(Request("GET", f"{HERE.path}?watch=true")) as stream:
+            assert parsedate_to_datetime(stream.headers["Date"]) >= date
+        await transport.close()

@@ -6,6 +6,7 @@ import base64
 import re
 from typing import TYPE_CHECKING, Any
 
+from windlass.sandbox.selectors import at_path
 from windlass.sandbox.statuses import FieldError, duplicate, forbidden_field, invalid_value, required, too_long
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _immutable_errors(kind_id: str, before: Body, after: Body) -> list[FieldErro
         changed = next(n for n in ("immutable", "data", "binaryData") if before.get(n) != after.get(n))
         found.append(forbidden_field(changed, "field is immutable when `immutable` is set"))
     for path in IMMUTABLE_FIELDS.get(kind_id, ()):
-        old, new = (_at(body, path) for body in (before, after))
+        old, new = (at_path(body, path) for body in (before, after))
         if old != new:
             found.append(invalid_value(path, new, "cannot change roleRef" if path == "roleRef" else IMMUTABLE))
     if kind_id == "pods" and _fixed_part(before) != _fixed_part(after):
@@ -211,12 +212,6 @@ def _fixed_part(pod: Body) -> Body:
         if group in spec:
             spec[group] = [{n: v for n, v in item.items() if n not in CONTAINER_CHANGES} for item in spec[group]]
     return spec
-
-
-def _at(body: Any, path: str) -> Any:
-    for name in path.split("."):
-        body = body.get(name) if isinstance(body, dict) else None
-    return body
 
 
 IMMUTABLE_FIELDS = {

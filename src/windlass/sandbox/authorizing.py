@@ -173,15 +173,9 @@ class Authorizing:
             other = spec["nonResourceAttributes"]
             why = self._reason(user, Attributes(verb=other.get("verb", ""), path=other.get("path", "")))
         else:
-            sub = wanted.get("subresource", "")
-            attributes = Attributes(
-                verb=wanted.get("verb", ""),
-                group=wanted.get("group", ""),
-                resource=f"{wanted.get('resource', '')}/{sub}" if sub else wanted.get("resource", ""),
-                namespace=wanted.get("namespace", ""),
-                name=wanted.get("name", ""),
-            )
-            why = self._reason(user, attributes)
+            resource = "/".join(filter(None, (wanted.get("resource"), wanted.get("subresource"))))
+            rest = {name: wanted.get(name, "") for name in ("verb", "group", "namespace", "name")}
+            why = self._reason(user, Attributes(resource=resource, **rest))
         return {"allowed": why is not None, **({"reason": why} if why else {})}
 
 

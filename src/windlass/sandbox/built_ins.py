@@ -33,7 +33,6 @@ POD = """
     securityContext={}
 """
 TEMPLATE = "metadata.finalizers[]\nspec @pod"
-CONDITIONS = "conditions[type]"
 WORKLOAD = "metadata @metadata\nstatus.conditions[type]\nspec.selector{}\nspec.template @template\n"
 
 SKETCHES = {
@@ -150,7 +149,6 @@ authentication.k8s.io/v1        tokenreviews                     TokenReview    
 authentication.k8s.io/v1        selfsubjectreviews               SelfSubjectReview               Cq    -
 authorization.k8s.io/v1         subjectaccessreviews             SubjectAccessReview             Cq    -
 authorization.k8s.io/v1         selfsubjectaccessreviews         SelfSubjectAccessReview         Cq    -
-authorization.k8s.io/v1         localsubjectaccessreviews        LocalSubjectAccessReview        q     -
 authorization.k8s.io/v1         selfsubjectrulesreviews          SelfSubjectRulesReview          Cq    -
 """
 TOPS = {

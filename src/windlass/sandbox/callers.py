@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from windlass.sandbox import patches
-from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox.asks import DEFAULTS, Ask, Options
 from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Stored
 from windlass.sandbox.watching import Watch
@@ -53,30 +52,29 @@ class Caller:
 
     async def create(self, kind: str, body: Body, namespace: str = "") -> Body:
         where = namespace or body["metadata"].get("namespace", "")
-        return await self._object(replace(self._ask("create", kind, where), body=body))
+        return await self._object(self._ask("create", kind, where, body=body))
 
     async def update(self, kind: str, body: Body, *, subresource: str = "") -> Body:
         meta = body["metadata"]
-        ask = self._ask("update", kind, meta.get("namespace", ""), meta["name"])
-        return await self._object(replace(ask, body=body, subresource=subresource))
+        where = (meta.get("namespace", ""), meta["name"])
+        return await self._object(self._ask("update", kind, *where, body=body, subresource=subresource))
 
     async def patch(self, kind: str, name: str, changes: Any, namespace: str = "", *, subresource: str = "") -> Body:
         """A merge patch (a mapping) or a JSON patch (a list)."""
-        ask = self._ask("patch", kind, namespace, name)
         form = patches.MERGE if isinstance(changes, dict) else patches.JSON_PATCH
-        return await self._object(replace(ask, body=changes, patch=form, subresource=subresource))
+        ask = self._ask("patch", kind, namespace, name, body=changes, patch=form, subresource=subresource)
+        return await self._object(ask)
 
     async def apply(self, kind: str, body: Body, *, force: bool = True, subresource: str = "") -> Body:
         meta = body["metadata"]
-        ask = self._ask("patch", kind, meta.get("namespace", ""), meta["name"])
-        body = {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind, **body}
-        options = Options(manager=self._agent, force=force)
-        return await self._object(
-            replace(ask, body=body, patch=patches.APPLY, subresource=subresource, options=options)
-        )
+        found, where = self._kind(kind), (meta.get("namespace", ""), meta["name"])
+        more: dict[str, Any] = {"patch": patches.APPLY, "subresource": subresource}
+        more["body"] = {"apiVersion": found.api_version, "kind": found.kind, **body}
+        more["options"] = Options(manager=self._agent, force=force)
+        return await self._object(self._ask("patch", kind, *where, **more))
 
     async def delete(self, kind: str, name: str, namespace: str = "", *, options: Options | None = None) -> None:
-        await self._perform(self._ask("delete", kind, namespace, name, options or Options()))
+        await self._perform(self._ask("delete", kind, namespace, name, options=options or DEFAULTS))
 
     async def watch(
         self, kind: str, namespace: str = "", *, labels: str = ""
@@ -109,16 +107,9 @@ class Caller:
         assert isinstance(item, dict)
         return item
 
-    def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", options: Options | None = None) -> Ask:
-        return Ask(
-            verb=verb,
-            kind=self._kind(kind),
-            namespace=namespace,
-            name=name,
-            user=self._user,
-            agent=self._agent,
-            options=options or Options(),
-        )
+    def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", **more: Any) -> Ask:
+        who: dict[str, Any] = {"user": self._user, "agent": self._agent}
+        return Ask(verb=verb, kind=self._kind(kind), namespace=namespace, name=name, **who, **more)
 
     def _kind(self, kind_id: str) -> Kind:
         found = self._server.catalogue.find(kind_id)

@@ -6,11 +6,11 @@ Driven by the store's changes alone; nothing polls.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windlass.sandbox import definitions, namespaces, patches
-from windlass.sandbox.asks import Ask, Options
+from windlass.sandbox import definitions, namespaces
+from windlass.sandbox.asks import Options
+from windlass.sandbox.callers import Caller
 from windlass.sandbox.deleting import FOREGROUND, ORPHAN
 from windlass.sandbox.faults import Severed
 from windlass.sandbox.identities import controller
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Change, Stored
 
 REACTION = 0.05  # seconds from a change to what follows from it
-GARBAGE = controller("generic-garbage-collector")
-NAMESPACES = controller("namespace-controller")
-ACCOUNTS = controller("service-account-controller")
 
 
 class Collecting:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._store = server.store
+        self._garbage, self._emptying, self._furnishing = (
+            Caller(server, controller(name), "kube-controller-manager")
+            for name in ("generic-garbage-collector", "namespace-controller", "service-account-controller")
+        )
         self._todo: dict[tuple[str, str], None] = {}
         self._wakened = asyncio.Event()
         self._terminating: dict[str, None] = {}
@@ -148,18 +149,11 @@ class Collecting:
         await self._patch(found, {"metadata": {"finalizers": kept or None, "uid": found.uid}})
 
     async def _patch(self, found: Stored, patch: Body) -> None:
-        ask = self._ask(found, "patch")
-        await self._server.perform(replace(ask, patch=patches.MERGE, body=patch))
+        await self._garbage.patch(found.kind_id, found.name, patch, found.namespace)
 
     async def _delete(self, found: Stored, policy: str) -> None:
-        ask = self._ask(found, "delete")
-        await self._server.perform(replace(ask, options=Options(propagation=policy, uid=found.uid)))
-
-    def _ask(self, found: Stored, verb: str) -> Ask:
-        kind = self._server.catalogue.find(found.kind_id)
-        if kind is None:
-            raise Refusal(404, "NotFound", found.kind_id)
-        return Ask(verb=verb, kind=kind, namespace=found.namespace, name=found.name, user=GARBAGE)
+        options = Options(propagation=policy, uid=found.uid)
+        await self._garbage.delete(found.kind_id, found.name, found.namespace, options=options)
 
     async def _namespace(self, name: str) -> None:
         found = self._store.get("namespaces", "", name)
@@ -186,8 +180,7 @@ class Collecting:
         for kind_id in dict.fromkeys(kind.id for kind in self._server.catalogue if kind.namespaced):
             for item in self._store.list(kind_id, name):
                 if b'"deletionTimestamp"' not in item.tail:
-                    ask = replace(self._ask(item, "delete"), user=NAMESPACES, options=Options(propagation="Background"))
-                    await self._server.perform(ask)
+                    await self._emptying.delete(kind_id, item.name, name, options=Options(propagation="Background"))
             left += self._store.list(kind_id, name)
         return left
 
@@ -200,22 +193,16 @@ class Collecting:
 
     def _finalize(self, found: Stored) -> None:
         body = found.load()
-        spec = {name: value for name, value in body["spec"].items() if name != "finalizers"}
         if body["metadata"].get("finalizers"):
-            self._store.put("namespaces", {**body, "spec": spec})
+            self._store.put("namespaces", {**body, "spec": {}})
         else:
-            self._store.remove(found, {**body, "spec": spec})
+            self._store.remove(found)
 
     async def _furnish(self, namespace: str) -> None:
-        kind = self._server.catalogue.find("serviceaccounts")
-        if kind is None or self._store.get("serviceaccounts", namespace, "default"):
-            return
-        body = {"metadata": {"name": "default"}}
-        await self._server.perform(Ask(verb="create", kind=kind, namespace=namespace, body=body, user=ACCOUNTS))
-        maps = self._server.catalogue.find("configmaps")
-        if maps is not None:
+        if self._store.get("serviceaccounts", namespace, "default") is None:
+            await self._furnishing.create("serviceaccounts", {"metadata": {"name": "default"}}, namespace)
             trust = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": ""}}
-            await self._server.perform(Ask(verb="create", kind=maps, namespace=namespace, body=trust, user=ACCOUNTS))
+            await self._furnishing.create("configmaps", trust, namespace)
 
     async def _kind(self, name: str) -> None:
         """A definition becomes established; one that is deleted takes its objects along first."""

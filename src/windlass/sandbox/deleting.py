@@ -26,10 +26,7 @@ class Deleting:
         self._sources = sources
 
     def delete(self, ask: Ask) -> Outcome:
-        found = self._store.get(ask.kind.id, ask.namespace, ask.name)
-        if found is None:
-            raise statuses.not_found(ask.kind, ask.name)
-        return self._delete(ask, found)
+        return self._delete(ask, reading.named(self._store, ask))
 
     def delete_collection(self, ask: Ask) -> Outcome:
         wanted = reading.filter_of(ask)

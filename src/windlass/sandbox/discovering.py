@@ -136,10 +136,8 @@ def _openapi(catalogue: Catalogue, parts: list[str]) -> Body:
                     name = f"apis/{group}/{version}" if group else f"api/{version}"
                     paths[name] = {"serverRelativeURL": f"/openapi/v3/{name}"}
             return {"paths": paths}
-        case ["v3", "api", version]:
-            return _document([k for k in catalogue.within("", version) if not k.is_virtual])
-        case ["v3", "apis", group, version]:
-            return _document([k for k in catalogue.within(group, version) if not k.is_virtual])
+        case ["v3", "api", *group, version] | ["v3", "apis", *group, version]:
+            return _document([k for k in catalogue.within("".join(group), version) if not k.is_virtual])
     raise statuses.unknown_path()
 
 

@@ -49,7 +49,7 @@ class Fault:
     reason: str = ""
     retry_after: int = 0
     lag: float = 0.0
-    """Seconds by which watches, and reads that accept any version, are behind."""
+    """Seconds by which watches, and lists that accept any version, are behind."""
     hits: int = field(default=0, init=False)
 
     def is_for(self, ask: Ask) -> bool:

@@ -1,6 +1,6 @@
 """Sets of field paths as trees of FieldsV1 steps: `f:` a field, `k:` a keyed item, `v:` a value, `.` the place itself.
 
-Inside, every member carries `.`; on the wire a member without children is an empty object. Pure.
+A member without children is an empty object, as on the wire; what compares values gives it `.`, until rendered. Pure.
 """
 
 from __future__ import annotations
@@ -22,33 +22,26 @@ MEMBER: FieldSet = {".": {}}
 MAPS = frozenset({"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests"})
 
 
-def parse(fields: FieldSet) -> FieldSet:
-    return {step: {} if step == "." else parse(child) if child else MEMBER for step, child in fields.items()}
-
-
 def render(fields: FieldSet) -> FieldSet:
     ordered = sorted(fields.items())
     return {step: {} if step == "." or child == MEMBER else render(child) for step, child in ordered}
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    if not left or not right:
-        return left or right
-    merged = dict(left)
+    merged = {**left, **right}
     for step, child in right.items():
-        merged[step] = union(left[step], child) if step in left else child
-    return merged
+        if step in left and left[step] != child:
+            merged[step] = union(left[step] or MEMBER, child or MEMBER)
+    return dict(sorted(merged.items())) if len(merged) > len(left) else merged
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    if not right:
-        return left
     kept = {}
     for step, child in left.items():
         if step not in right:
             kept[step] = child
-        elif step != "." and (rest := difference(child, right[step])):
-            kept[step] = rest
+        elif step != "." and (rest := difference(child or MEMBER, right[step] or MEMBER)):
+            kept[step] = {} if rest == MEMBER else rest
     return kept
 
 
@@ -59,8 +52,8 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
             continue
         if step == ".":
             both[step] = child
-        elif common := intersection(child, right[step]):
-            both[step] = common
+        elif shared := intersection(child or MEMBER, right[step] or MEMBER):
+            both[step] = {} if shared == MEMBER else shared
     return both
 
 
@@ -70,7 +63,7 @@ def paths(fields: FieldSet, above: str = "") -> Iterator[str]:
         if step == ".":
             yield above
             continue
-        yield from paths(child, above + _shown_step(step))
+        yield from paths(child or MEMBER, above + _shown_step(step))
 
 
 def _shown_step(step: str) -> str:
@@ -124,15 +117,19 @@ def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
     written: FieldSet = {}
     removed: FieldSet = {}
     if is_granular_map(old, node) and is_granular_map(new, node):
-        for name in [*old, *(name for name in new if name not in old)]:
+        for name in _changed(old, new):
             _compare_at(f"f:{name}", (old, new), name, node.at(name), (written, removed))
     elif is_granular_list(old, node) and is_granular_list(new, node):
         before, after = keyed(old, node), keyed(new, node)
-        for step in [*before, *(step for step in after if step not in before)]:
+        for step in _changed(before, after):
             _compare_at(step, (before, after), step, node.item, (written, removed))
     elif old != new:
         return whole(new, node), {}
     return written, removed
+
+
+def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in {**old, **new} if old.get(name, msgspec.UNSET) != new.get(name, msgspec.UNSET)]
 
 
 def _compare_at(
@@ -145,7 +142,7 @@ def _compare_at(
         written[step] = {**item, **whole(new[name], node, name)}
     elif name not in new:
         removed[step] = {**item, **whole(old[name], node, name)}
-    elif old[name] != new[name]:
+    else:
         for fields, found in zip(into, compared(old[name], new[name], node), strict=True):
             if found:
                 fields[step] = found

@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +30,7 @@ class Identities:
         self._store = store
         self._sources = sources
         self._key = sources.chance.getrandbits(256).to_bytes(32, "big")
+        self._verified = lru_cache(maxsize=256)(self._verify)
         self.unknown = ANONYMOUS
         """Who comes without credentials."""
         self.admin_token = self.token_for(ADMIN)
@@ -94,7 +96,7 @@ class Identities:
         text = ".".join(parts)
         return f"{text}.{_encode(hmac.digest(self._key, text.encode(), hashlib.sha256))}"
 
-    def _verified(self, token: str) -> Any:
+    def _verify(self, token: str) -> Any:
         text, _, signature = token.rpartition(".")
         wanted = _encode(hmac.digest(self._key, text.encode(), hashlib.sha256))
         if not hmac.compare_digest(signature.encode(), wanted.encode()):
@@ -116,11 +118,9 @@ def controller(name: str, namespace: str = "kube-system") -> User:
     return User(account.name, (*account.groups, MASTERS))
 
 
-def impersonated(user: User, headers: Mapping[str, str]) -> User:
+def impersonated(headers: Mapping[str, str]) -> User:
     """Whom the caller wants to be taken for."""
-    name = headers.get("Impersonate-User", "")
-    if not name:
-        return user
+    name = headers["Impersonate-User"]
     prefix, _, rest = name.partition("system:serviceaccount:")
     if not prefix and rest:
         return account_user(*rest.split(":", 1))

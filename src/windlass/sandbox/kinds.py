@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -73,6 +74,7 @@ class Kind:
         return self.verbs == ("create",)
 
 
+@cache
 def _prefix(kind: str, api_version: str) -> bytes:
     head = msgspec.json.encode({"kind": kind, "apiVersion": api_version})
     return head[:-1] + b","
@@ -91,15 +93,18 @@ class Catalogue:
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
+        self._first: dict[str, Kind] = {}
         for kind in kinds:
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
+        self._first.setdefault(kind.id, kind)
 
     def drop(self, kind_id: str) -> None:
         for key in [key for key, kind in self._kinds.items() if kind.id == kind_id]:
             del self._kinds[key]
+        self._first.pop(kind_id, None)
 
     def at(self, group: str, version: str, plural: str) -> Kind | None:
         return self._kinds.get((group, version, plural))
@@ -109,7 +114,7 @@ class Catalogue:
 
     def find(self, kind_id: str) -> Kind | None:
         """By `deployments.apps`."""
-        return next((kind for kind in self._kinds.values() if kind.id == kind_id), None)
+        return self._first.get(kind_id)
 
     def versions(self) -> dict[str, list[str]]:
         """Versions by group, the core group first."""

@@ -64,7 +64,7 @@ def managers_of(body: Body) -> Managers:
             entry.get("subresource", ""),
             entry.get("time", ""),
         )
-        found[writer.key] = (writer, field_sets.parse(entry.get("fieldsV1", {})))
+        found[writer.key] = (writer, entry.get("fieldsV1") or {})
     return found
 
 
@@ -74,7 +74,7 @@ def with_managers(body: Body, managers: Managers) -> Body:
         if not fields:
             continue
         entry: Body = {"manager": writer.manager, "operation": writer.operation, "apiVersion": writer.api_version}
-        entry |= {"time": writer.time, "fieldsType": "FieldsV1", "fieldsV1": field_sets.render(fields)}
+        entry |= {"time": writer.time, "fieldsType": "FieldsV1", "fieldsV1": fields}
         entries.append(entry | ({"subresource": writer.subresource} if writer.subresource else {}))
     names = ("operation", "time", "manager", "apiVersion", "subresource")
     entries.sort(key=lambda entry: [entry.get(name, "") for name in names])
@@ -146,7 +146,8 @@ def _plain(body: Body) -> Body:
     return {**{name: value for name, value in body.items() if name not in {"apiVersion", "kind"}}, "metadata": meta}
 
 
-def _owned(fields: FieldSet) -> FieldSet:
+def _owned(found: FieldSet) -> FieldSet:
+    fields = field_sets.render(found)
     meta = fields.get("f:metadata")
     if meta is None:
         return fields
@@ -192,7 +193,7 @@ def _drop(value: Any, node: Node, last: FieldSet, owned: FieldSet) -> None:
             name = step[2:]
             if step[0] != "f" or name not in value:
                 continue
-            if step not in owned and "." in below:
+            if step not in owned and (not below or "." in below):
                 del value[name]
                 continue
             value[name] = child = _copied(value[name])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 MEDIA = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\0"
+INSTEAD = "of kinds with many fields the sandbox reads no protobuf: add --dry-run=client -o yaml | kubectl create -f -"
 # Field numbers of messages: name and type. A mapping is a message, "texts" a map of text to text, "coded" one to bytes.
 META: dict[int, tuple[str, Any]] = {
     1: ("name", "text"), 2: ("generateName", "text"), 3: ("namespace", "text"), 4: ("", None), 5: ("", None),

@@ -55,7 +55,7 @@ class Filter:
 def _field(item: Stored, path: str) -> str:
     if path == "metadata.name":
         return item.name
-    return item.namespace if path == "metadata.namespace" else selectors.field_at(item.load(), path)
+    return item.namespace if path == "metadata.namespace" else selectors.field_at(item.plain(), path)
 
 
 def filter_of(ask: Ask) -> Filter:
@@ -76,21 +76,23 @@ class _Token(msgspec.Struct):
     v: str = "meta.k8s.io/v1"
 
 
+def named(store: Store, ask: Ask) -> Stored:
+    """The object that a request names."""
+    found = store.get(ask.kind.id, ask.namespace, ask.name)
+    if found is None:
+        raise statuses.not_found(ask.kind, ask.name)
+    return found
+
+
 class Reading:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def get(self, ask: Ask, at: int | None = None) -> Outcome:
-        """As of an older version where a lagging cache answers."""
-        found = self._store.get(ask.kind.id, ask.namespace, ask.name)
-        if at is not None and at < self._store.version:
-            older = self._store.list(ask.kind.id, ask.namespace, at)
-            found = next((item for item in older if item.name == ask.name), None)
-        if found is None:
-            raise statuses.not_found(ask.kind, ask.name)
-        return Outcome(200, found)
+    def get(self, ask: Ask) -> Outcome:
+        return Outcome(200, named(self._store, ask))
 
     def list(self, ask: Ask, at: int | None = None) -> Outcome:
+        """As of an older version where a lagging cache answers."""
         options, wanted = ask.options, filter_of(ask)
         version, start = self._begin(ask, at)
         items = [item for item in self._store.list(ask.kind.id, ask.namespace, version) if wanted.admits(item)]

@@ -18,7 +18,7 @@ from windlass.sandbox.stores import Stored
 from windlass.sandbox.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterator, Mapping
 
     from windlass.sandbox.asks import Outcome, User
     from windlass.sandbox.servers import Server
@@ -88,10 +88,10 @@ async def handle(
 
 def _caller(server: Server, user: User | None, headers: Mapping[str, str]) -> User:
     who = user or server.identities.authenticated(headers)
-    if "Impersonate-User" not in headers:
+    if not headers.get("Impersonate-User"):
         return who
     server.authorizing.require_impersonation(who, headers["Impersonate-User"])
-    return impersonated(who, headers)
+    return impersonated(headers)
 
 
 def refused(refusal: Refusal) -> Answer:
@@ -143,9 +143,8 @@ def _ask(call: _Call, place: Place) -> Ask:
         else options.of_write(call.query, verb, patch)
     )  # fmt: skip
     if asked.validation == "Strict" and (twice := _duplicates(call.body)):
-        kind = place.kind
-        head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
-        raise statuses.bad_request(head + ", ".join(f'duplicate field "{path}"' for path in twice))
+        told = ", ".join(f'duplicate field "{path}"' for path in twice)
+        raise statuses.not_handled(place.kind, f"strict decoding error: {told}")
     return Ask(
         verb=verb,
         kind=place.kind,
@@ -201,7 +200,8 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
     if content == protobufs.MEDIA:
         found = protobufs.decoded(body)
         if found is None:
-            raise statuses.unsupported_media("application/json", "application/yaml")
+            refusal = statuses.unsupported_media("application/json", "application/yaml")
+            raise Refusal(415, refusal.reason, f"{refusal}; {protobufs.INSTEAD}", {})
         return found if "kind" in found and verb in {"create", "update"} else None
     try:
         return _DECODE(body)
@@ -212,29 +212,25 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
         raise statuses.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
 
 
+class _Pairs(list[tuple[str, Any]]):
+    """An object in which a field may stand twice."""
+
+
 def _duplicates(body: bytes) -> list[str]:
     """Fields that stand twice in one object, which the parser would silently overlook."""
-    found: list[str] = []
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: dict[str, Any] = {}
-        for name, value in items:
-            if name in seen:
-                found.append(name)
-            seen[name] = value
-        return seen
-
-    def paths(value: Any, above: str) -> list[str]:
-        if isinstance(value, dict):
-            below = [path for name, child in value.items() for path in paths(child, f"{above}.{name}".lstrip("."))]
-            return [f"{above}.{name}".lstrip(".") for name in value if name in found] + below
-        return []
+    def paths(pairs: _Pairs, above: str) -> Iterator[str]:
+        for place, (name, value) in enumerate(pairs):
+            if name in [other for other, _ in pairs[:place]]:
+                yield above + name
+            if isinstance(value, _Pairs):
+                yield from paths(value, f"{above}{name}.")
 
     try:
-        whole = json.loads(body or b"{}", object_pairs_hook=pairs)
+        whole = json.loads(body or b"{}", object_pairs_hook=_Pairs)
     except ValueError:
         return []
-    return paths(whole, "") if found else []
+    return list(paths(whole, "")) if isinstance(whole, _Pairs) else []
 
 
 def _yaml(body: bytes) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
+from windlass.sandbox.schemas import fields_of
 from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid, invalid_value
 
 if TYPE_CHECKING:
@@ -39,8 +40,7 @@ def mistyped(ask: Ask, what: str) -> statuses.Refusal:
     kind = ask.kind
     if ask.patch and ask.patch != APPLY:
         return invalid(kind, "", [invalid_value("patch", what, f"json: cannot unmarshal into {kind.kind}")])
-    head = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
-    return bad_request(f"{head}: json: cannot unmarshal into Go struct field {what}")
+    return statuses.not_handled(kind, f"json: cannot unmarshal into Go struct field {what}")
 
 
 def require_applicable(ask: Ask) -> None:
@@ -52,11 +52,14 @@ def require_applicable(ask: Ask) -> None:
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")
 
 
-def without_nulls(value: Any) -> Any:
-    """Built-in kinds know no null: it is the same as leaving out."""
+def without_nulls(value: Any, known: Any = None) -> Any:
+    """Built-in kinds know no null: it is the same as leaving out. What equals `known` has none."""
+    if not isinstance(value, dict | list) or value == known:
+        return value
     if isinstance(value, dict):
-        return {name: without_nulls(child) for name, child in value.items() if child is not None}
-    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+        was = fields_of(known)
+        return {name: without_nulls(child, was.get(name)) for name, child in value.items() if child is not None}
+    return [without_nulls(item) for item in value]
 
 
 def require_address(ask: Ask, meta: Body) -> None:
@@ -117,9 +120,14 @@ def next_generation(ask: Ask, before: Body, after: Body) -> int | None:
         return (generation or 0) + 1  # they go on to its ReplicaSets
     outside = {"metadata", "kind", "apiVersion"} | ({"status"} if "status" in kind.subresources else set())
     for name in before.keys() | after.keys():
-        if name not in outside and before.get(name) != after.get(name):
+        if name not in outside and _wanted(kind.id, before.get(name)) != _wanted(kind.id, after.get(name)):
             return (generation or 0) + 1
     return cast("int | None", generation)
+
+
+def _wanted(kind_id: str, part: Any) -> Any:
+    """Where a pod runs is not its author's wish."""
+    return {**part, "nodeName": ""} if kind_id == "pods" and isinstance(part, dict) else part
 
 
 def _annotations(body: Body) -> Any:

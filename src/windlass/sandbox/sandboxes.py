@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from windlass.sandbox import routing, sources
-from windlass.sandbox.asks import ADMIN, Ask
+from windlass.sandbox.asks import ADMIN
 from windlass.sandbox.callers import Caller
 from windlass.sandbox.collecting import Collecting
 from windlass.sandbox.servers import Server
@@ -35,11 +37,8 @@ class Sandbox:
     async def __aenter__(self) -> Self:
         await self._tasks.__aenter__()
         self.start(self._collecting.run(), name="collecting")
-        kind = self.server.catalogue.find("namespaces")
-        assert kind is not None
         for name in NAMESPACES:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await self.server.perform(Ask(verb="create", kind=kind, body=body))
+            await self.caller().create("namespaces", {"metadata": {"name": name}})
         await self._collecting.settle()
         return self
 
@@ -67,4 +66,6 @@ class Sandbox:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
     ) -> Answer:
         """One HTTP request without a socket. Header names are in canonical form: `Content-Type`."""
-        return await routing.handle(self.server, method, target, headers, body, user)
+        answer = await routing.handle(self.server, method, target, headers, body, user)
+        date = format_datetime(self.sources.now(), usegmt=True)
+        return replace(answer, headers=(*answer.headers, ("Date", date)))

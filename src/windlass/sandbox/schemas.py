@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,22 +29,11 @@ class Node(msgspec.Struct, rename="camel", eq=False):
     pattern: str = ""
     minimum: float | None = None
     maximum: float | None = None
-    exclusive_minimum: bool = False
-    exclusive_maximum: bool = False
-    multiple_of: float | None = None
     min_length: int = 0
     max_length: int | None = None
-    min_items: int = 0
     max_items: int | None = None
-    min_properties: int = 0
-    max_properties: int | None = None
-    all_of: tuple[Node, ...] = ()
-    any_of: tuple[Node, ...] = ()
-    one_of: tuple[Node, ...] = ()
-    not_: Node | None = msgspec.field(name="not", default=None)
     preserves: bool = msgspec.field(name="x-kubernetes-preserve-unknown-fields", default=False)
     int_or_string: bool = msgspec.field(name="x-kubernetes-int-or-string", default=False)
-    embedded: bool = msgspec.field(name="x-kubernetes-embedded-resource", default=False)
     list_type: str = msgspec.field(name="x-kubernetes-list-type", default="atomic")
     list_keys: tuple[str, ...] = msgspec.field(name="x-kubernetes-list-map-keys", default=())
     map_type: str = msgspec.field(name="x-kubernetes-map-type", default="granular")
@@ -53,9 +43,11 @@ class Node(msgspec.Struct, rename="camel", eq=False):
     def at(self, name: str) -> Node:
         """The schema of a field; open where none is told."""
         found = self.properties.get(name)
-        if found is None and isinstance(self.additional_properties, Node):
+        if found is not None:
+            return found
+        if isinstance(self.additional_properties, Node):
             return self.additional_properties
-        return found or (SKETCHED if self.sketched else OPEN)
+        return SKETCHED if self.sketched else OPEN
 
     @property
     def item(self) -> Node:
@@ -66,23 +58,24 @@ OPEN = Node(preserves=True)
 SKETCHED = Node(preserves=True, sketched=True)
 
 
-def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_object: bool = False) -> list[str]:
+def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str]:
     """Drops fields that the schema does not know, in place, and names them. What equals `known` is right already."""
     dropped: list[str] = []
     if value is known or value == known:
         return dropped
     if isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
-            below = at_index(known, index)
-            dropped += prune(item, node.items, below, f"{path}[{index}]", is_object=node.items.embedded)
+            dropped += prune(item, node.items, at_index(known, index), f"{path}[{index}]")
     elif isinstance(value, dict):
+        was = fields_of(known)
         for name in list(value):
             where = f"{path}.{name}" if path else name
             child = node.properties.get(name, node.additional_properties)
-            if is_object and name in META:
+            if not path and name in META:
                 continue
             if isinstance(child, Node):
-                dropped += prune(value[name], child, at_name(known, name), where, is_object=child.embedded)
+                if isinstance(value[name], dict | list) and tells(child):
+                    dropped += prune(value[name], child, was.get(name), where)
             elif not node.preserves and child is not True:
                 del value[name]
                 dropped.append(where)
@@ -91,25 +84,40 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "", *, is_objec
 
 def fill(value: Any, node: Node, known: Any = None) -> None:
     """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
-    if value is known or value == known:
+    if value == known:
         return
     if isinstance(value, list):
         for index, item in enumerate(value if node.items is not None else ()):
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
-        for name, child in node.properties.items():
-            if value.get(name, 0) is None and not child.nullable:
-                del value[name]
-            if child.default is not msgspec.UNSET and name not in value:
-                value[name] = copy.deepcopy(child.default)
+        rules, was = node.properties, fields_of(known)
+        for name in [key for key in value if value[key] is None and key in rules and not rules[key].nullable]:
+            del value[name]
+        for name, default in _defaults(node):
+            if name not in value:
+                value[name] = copy.deepcopy(default)
         for name, below in value.items():
-            rule = node.properties.get(name, node.additional_properties)
-            if isinstance(rule, Node):
-                fill(below, rule, at_name(known, name))
+            rule = rules.get(name, node.additional_properties)
+            if isinstance(below, dict | list) and isinstance(rule, Node) and tells(rule):
+                fill(below, rule, was.get(name))
 
 
-def at_name(known: Any, name: str) -> Any:
-    return known.get(name) if isinstance(known, dict) else None
+@lru_cache(maxsize=10_000)
+def tells(node: Node) -> bool:
+    """Whether it says what a value may be, here or below: a sketch often says no more than how a list is keyed."""
+    if node is OPEN or not node.sketched or node.type or node.default is not msgspec.UNSET:
+        return node is not OPEN
+    below = [*node.properties.values(), node.items, node.additional_properties]
+    return any(tells(child) for child in below if isinstance(child, Node))
+
+
+@lru_cache(maxsize=10_000)
+def _defaults(node: Node) -> list[tuple[str, Any]]:
+    return [(name, child.default) for name, child in node.properties.items() if child.default is not msgspec.UNSET]
+
+
+def fields_of(known: Any) -> Body:
+    return known if isinstance(known, dict) else {}
 
 
 def at_index(known: Any, index: int) -> Any:

@@ -79,9 +79,14 @@ def match(requirements: Requirements, find: Callable[[str], str | None]) -> bool
 
 def field_at(item: Mapping[str, Any], path: str) -> str:
     """The text of a field, empty where it is not set."""
-    value: Any = item
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = at_path(item, path)
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def at_path(value: Any, path: str) -> Any:
+    """What stands at `.spec.replicas`; None where there is nothing."""
+    for name in path.strip(".").split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import definitions, patches, statuses
+from windlass.sandbox import definitions, events, patches, statuses
 from windlass.sandbox.asks import ADMIN, Outcome
 from windlass.sandbox.authorizing import Authorizing
 from windlass.sandbox.built_ins import built_in_kinds
@@ -15,7 +16,7 @@ from windlass.sandbox.faults import Faults, Severed
 from windlass.sandbox.identities import Identities
 from windlass.sandbox.journals import Entry, Journal
 from windlass.sandbox.kinds import Catalogue
-from windlass.sandbox.reading import Reading, require_version
+from windlass.sandbox.reading import Reading, named, require_version
 from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Store, Stored
 from windlass.sandbox.subresources import Subresources, scale_of
@@ -35,7 +36,8 @@ class Server:
     def __init__(self, sources: Sources, *, enforce_rbac: bool = False) -> None:
         self.sources = sources
         self.store = Store(sources.now)
-        self.catalogue = Catalogue(built_in_kinds())
+        self.catalogue = Catalogue([*built_in_kinds(), events.VIEW])
+        self._events = next(kind for kind in self.catalogue if kind.id == "events")
         self.identities = Identities(self.store, sources)
         self.authorizing = Authorizing(self.store, self.identities, enforce=enforce_rbac)
         if not enforce_rbac:
@@ -98,18 +100,20 @@ class Server:
         kind = ask.kind
         if ask.verb not in kind.verbs:
             raise statuses.method_not_allowed()
+        if kind is events.VIEW:
+            return Outcome(200, events.shown(named(self.store, replace(ask, kind=self._events)).load()))
         if kind.is_virtual:
             return Outcome(201, self.authorizing.review(ask))
         if ask.subresource:
             return self._through_a_door(ask)
         if ask.verb == "watch":
             return Outcome(200, self._watch(ask, lag))
-        at = None
-        if lag and ask.options.resource_version == "0":
-            at = self.store.version_at(self.sources.now() - timedelta(seconds=lag))
-        if ask.verb in {"get", "list"}:
-            return self._reading.get(ask, at) if ask.verb == "get" else self._reading.list(ask, at)
+        if ask.verb == "list":
+            is_behind = lag and ask.options.resource_version == "0"
+            at = self.store.version_at(self.sources.now() - timedelta(seconds=lag)) if is_behind else None
+            return self._reading.list(ask, at)
         return {
+            "get": self._reading.get,
             "create": self._writing.create,
             "update": self._writing.update,
             "patch": self._writing.patch,

@@ -24,7 +24,7 @@ class Sources:
     """How many of the sandbox's seconds pass in one of the event loop's."""
 
     def timestamp(self) -> str:
-        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self.now().isoformat()[:19] + "Z"
 
     def uid(self) -> str:
         return str(UUID(int=self.chance.getrandbits(128), version=4))

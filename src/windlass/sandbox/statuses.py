@@ -18,6 +18,8 @@ class Kind(Protocol):
     @property
     def group(self) -> str: ...
     @property
+    def version(self) -> str: ...
+    @property
     def plural(self) -> str: ...
     @property
     def kind(self) -> str: ...
@@ -127,6 +129,10 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, "BadRequest", message)
 
 
+def not_handled(kind: Kind, why: str) -> Refusal:
+    return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
+
+
 def forbidden(kind: Kind, name: str, why: str) -> Refusal:
     subject = f'{kind.id} "{name}"' if name else kind.id
     return Refusal(
@@ -140,8 +146,7 @@ def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> Refusal:
     texts = [f"{error.field}: {error.message}" for error in unique]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    details: Body = {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.kind}
-    details["causes"] = [error.cause for error in unique]
+    details = {**of(kind, name), "kind": kind.kind, "causes": [error.cause for error in unique]}
     return Refusal(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
 
 

@@ -18,6 +18,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 FIRST = 1000  # the version of an empty store: small numbers are versions of a forgotten past, as in a real cluster
 HISTORY = 10_000  # changes kept for watches and pages; older versions have expired
+OPENING = b'"metadata":{'
 _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -35,6 +36,8 @@ class Stored:
     """The object without its opening brace, kind and apiVersion: versions of a kind differ in nothing else."""
     labels: Mapping[str, str]
     owners: tuple[str, ...]
+    managed: int = 0
+    """Where in the tail its managedFields end, which most have no use for."""
 
     @property
     def key(self) -> Key:
@@ -42,6 +45,10 @@ class Stored:
 
     def load(self) -> Body:
         return _DECODE(b"{" + self.tail)
+
+    def plain(self) -> Body:
+        """Like `load`, without managedFields."""
+        return _DECODE(b"{" + OPENING + self.tail[self.managed :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +63,13 @@ class Change:
 
 def stored(kind_id: str, body: Body, version: int) -> Stored:
     meta = {**body["metadata"], "resourceVersion": str(version)}
+    managed = b'"managedFields":%b,' % _ENCODE(meta.pop("managedFields")) if "managedFields" in meta else b""
     rest = {name: value for name, value in body.items() if name not in {"kind", "apiVersion", "metadata"}}
-    tail = _ENCODE({"metadata": meta, **rest})[1:]
+    head = OPENING + managed
+    tail = head + _ENCODE({"metadata": meta, **rest})[1 + len(OPENING) :]
     owners = tuple(owner["uid"] for owner in meta.get("ownerReferences") or ())
-    return Stored(
-        kind_id, meta.get("namespace", ""), meta["name"], meta["uid"], version, tail, meta.get("labels") or {}, owners
-    )
+    which = (meta.get("namespace", ""), meta["name"], meta["uid"], version)
+    return Stored(kind_id, *which, tail, meta.get("labels") or {}, owners, len(head))
 
 
 class Store:
@@ -123,9 +131,9 @@ class Store:
         self._record(Change("MODIFIED" if old else "ADDED", old, new, self._now()))
         return new
 
-    def remove(self, old: Stored, last: Body | None = None) -> Stored:
-        """Removes an object; `last` is its final state where that differs from the stored one."""
-        new = stored(old.kind_id, last or old.load(), self.version + 1)
+    def remove(self, old: Stored) -> Stored:
+        """Removes an object; its watchers see its last stored state, finalizers and all."""
+        new = stored(old.kind_id, old.load(), self.version + 1)
         del self._objects[old.kind_id][old.key]
         self._sorted.pop(old.kind_id, None)
         self._record(Change("DELETED", old, new, self._now()))

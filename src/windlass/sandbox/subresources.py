@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import selectors, statuses
+from windlass.sandbox import reading, selectors, statuses
 from windlass.sandbox.asks import Outcome
 from windlass.sandbox.identities import AUDIENCE
+from windlass.sandbox.selectors import at_path
 
 if TYPE_CHECKING:
     from windlass.sandbox.asks import Ask
@@ -29,11 +30,11 @@ def scale_of(kind: Kind, body: Body) -> Body:
         for n in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         if n in body["metadata"]
     }
-    status: Body = {"replicas": _at(body, kind.scale.status_replicas) or 0}
-    selector = _at(body, kind.scale.selector) if kind.scale.selector else None
+    status: Body = {"replicas": at_path(body, kind.scale.status_replicas) or 0}
+    selector = at_path(body, kind.scale.selector) if kind.scale.selector else None
     if selector:
         status["selector"] = selector if isinstance(selector, str) else _shown(selector)
-    replicas = _at(body, kind.scale.replicas)
+    replicas = at_path(body, kind.scale.replicas)
     spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status}
 
@@ -56,22 +57,12 @@ def _with(body: Body, path: list[str], value: Any) -> Body:
     return {**body, first: _with(body.get(first) or {}, rest, value) if rest else value}
 
 
-def _at(body: Any, path: str) -> Any:
-    for name in path.strip(".").split("."):
-        body = body.get(name) if isinstance(body, dict) else None
-    return body
-
-
 def _shown(selector: Body) -> str:
-    words = {"in": "in", "notin": "notin"}
     parts = []
     for r in selectors.of_label_selector(selector):
-        if r.operator in words and len(r.values) == 1 and r.operator == "in":
-            parts.append(f"{r.key}={r.values[0]}")
-        elif r.operator in words:
-            parts.append(f"{r.key} {r.operator} ({','.join(sorted(r.values))})")
-        else:
-            parts.append(r.key if r.operator == "exists" else f"!{r.key}")
+        values = f"{r.key} {r.operator} ({','.join(sorted(r.values))})"
+        one = f"{r.key}={r.values[0]}" if len(r.values) == 1 else values
+        parts.append({"in": one, "notin": values, "exists": r.key}.get(r.operator, f"!{r.key}"))
     return ",".join(parts)
 
 
@@ -84,7 +75,7 @@ class Subresources:
         """What containers wrote, by namespace, pod and container; actors write it."""
 
     def log(self, ask: Ask) -> Outcome:
-        pod = self._require(ask)
+        pod = reading.named(self._store, ask).load()
         names = [container["name"] for container in pod.get("spec", {}).get("containers", ())]
         container = ask.extra.get("container") or names[0]
         if len(names) > 1 and "container" not in ask.extra:
@@ -104,7 +95,7 @@ class Subresources:
         """Deletes a pod unless a budget says that too few would be left."""
         if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
             raise statuses.bad_request("name in URL does not match name in Eviction object")
-        pod = self._require(ask)
+        pod = reading.named(self._store, ask).load()
         options = (ask.body or {}).get("deleteOptions") or {}
         is_dry = ask.options.dry_run or bool(options.get("dryRun"))
         for stored in self._store.list(BUDGETS, ask.namespace):
@@ -137,9 +128,7 @@ class Subresources:
         )
 
     def token(self, ask: Ask) -> Outcome:
-        account = self._store.get(ask.kind.id, ask.namespace, ask.name)
-        if account is None:
-            raise statuses.not_found(ask.kind, ask.name)
+        account = reading.named(self._store, ask)
         spec = {"expirationSeconds": 3600, "audiences": [AUDIENCE], **((ask.body or {}).get("spec") or {})}
         if spec["expirationSeconds"] < SHORTEST:
             why = "may not specify a duration less than 10 minutes"
@@ -149,12 +138,6 @@ class Subresources:
         status = self._identities.service_account_token(account, spec)
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
         return Outcome(201, {**head, "metadata": meta, "spec": spec, "status": status})
-
-    def _require(self, ask: Ask) -> Body:
-        found = self._store.get(ask.kind.id, ask.namespace, ask.name)
-        if found is None:
-            raise statuses.not_found(ask.kind, ask.name)
-        return found.load()
 
 
 def _budget_refusal(name: str, budget: Body) -> statuses.Refusal:

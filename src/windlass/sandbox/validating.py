@@ -1,4 +1,8 @@
-"""Whether an object fits its schema, and what the server says where it does not. CEL rules are not evaluated. Pure."""
+"""Whether an object fits its schema, and what the server says where it does not. Pure.
+
+CEL rules and the rarer words of JSON Schema (oneOf and its like, multipleOf, exclusive bounds, numbers of properties)
+are left to the real server.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.schemas import OPEN, SKETCHED, at_index, at_name
+from windlass.sandbox.schemas import at_index, fields_of, tells
 from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
@@ -31,14 +35,14 @@ def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[Fi
     return list(_errors(value, node, path, known))
 
 
-def mistyped(value: Any, node: Node) -> str:
+def mistyped(value: Any, node: Node, known: Any = None) -> str:
     """The first field that has a value of another type than its own, and what is wrong with it."""
-    found = (e for e in _errors(value, node, "", None) if e.reason == "FieldValueTypeInvalid")
+    found = (e for e in _errors(value, node, "", known) if e.reason == "FieldValueTypeInvalid")
     return next((f"{error.field}: {error.message}" for error in found), "")
 
 
 def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldError]:
-    if node is OPEN or node is SKETCHED or (node.nullable if value is None else value == known):
+    if node.nullable if value is None else value == known:
         return
     wrong = _wrong_type(value, node)
     if wrong:
@@ -56,7 +60,6 @@ def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldErro
         yield from _of_string(value, node, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _of_number(value, node, path)
-    yield from _of_alternatives(value, node, path)
 
 
 def _wrong_type(value: Any, node: Node) -> str:
@@ -82,23 +85,20 @@ def _type_name(value: Any) -> str:
 
 
 def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
+    was = fields_of(known)
     for name in node.required:
         if name not in value:
             yield required(_child(path, name))
     for name, child in value.items():
-        if name in node.properties or not isinstance(node.additional_properties, bool):
-            yield from _errors(child, node.at(name), _child(path, name), at_name(known, name))
-    if node.max_properties is not None and len(value) > node.max_properties:
-        yield _too_many(path, len(value), node.max_properties)
-    if len(value) < node.min_properties:
-        yield invalid_value(path, len(value), f"{_in_body(path)} should have at least {node.min_properties} properties")
+        below = was.get(name)
+        if (child is None or child != below) and tells(rule := node.at(name)):
+            yield from _errors(child, rule, _child(path, name), below)
 
 
 def _of_list(value: list[Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
     if node.max_items is not None and len(value) > node.max_items:
-        yield _too_many(path, len(value), node.max_items)
-    if len(value) < node.min_items:
-        yield invalid_value(path, len(value), f"{_in_body(path)} should have at least {node.min_items} items")
+        message = f"Too many: {len(value)}: must have at most {node.max_items} items"
+        yield FieldError("FieldValueTooMany", path, message)
     for index, item in enumerate(value):
         yield from _errors(item, node.item, f"{path}[{index}]", at_index(known, index))
     yield from _duplicates(value, node, path)
@@ -128,30 +128,10 @@ def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
 
 
 def _of_number(value: float, node: Node, path: str) -> Iterator[FieldError]:
-    low, high = node.minimum, node.maximum
-    if low is not None and (value <= low if node.exclusive_minimum else value < low):
-        than = "greater than" if node.exclusive_minimum else "greater than or equal to"
-        yield invalid_value(path, value, f"{_in_body(path)} should be {than} {low:g}")
-    if high is not None and (value >= high if node.exclusive_maximum else value > high):
-        than = "less than" if node.exclusive_maximum else "less than or equal to"
-        yield invalid_value(path, value, f"{_in_body(path)} should be {than} {high:g}")
-    if node.multiple_of and value % node.multiple_of:
-        yield invalid_value(path, value, f"{_in_body(path)} should be a multiple of {node.multiple_of:g}")
-
-
-def _of_alternatives(value: Any, node: Node, path: str) -> Iterator[FieldError]:
-    for part in node.all_of:
-        yield from _errors(value, part, path, None)
-    if node.any_of and not any(not errors(value, part, path) for part in node.any_of):
-        yield invalid_value(path, "", f'"{path}" must validate at least one schema (anyOf)')
-    if node.one_of and sum(not errors(value, part, path) for part in node.one_of) != 1:
-        yield invalid_value(path, "", f'"{path}" must validate one and only one schema (oneOf)')
-    if node.not_ is not None and not errors(value, node.not_, path):
-        yield invalid_value(path, "", f'"{path}" must not validate the schema (not)')
-
-
-def _too_many(path: str, found: int, most: int) -> FieldError:
-    return FieldError("FieldValueTooMany", path, f"Too many: {found}: must have at most {most} items")
+    if node.minimum is not None and value < node.minimum:
+        yield invalid_value(path, value, f"{_in_body(path)} should be greater than or equal to {node.minimum:g}")
+    if node.maximum is not None and value > node.maximum:
+        yield invalid_value(path, value, f"{_in_body(path)} should be less than or equal to {node.maximum:g}")
 
 
 def _in_body(path: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from datetime import timedelta
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -127,8 +128,8 @@ class Watch:
 
     def _ripe(self) -> Iterator[bytes]:
         """The lines of those changes that this reader may know of by now."""
-        known = self._sources.now() - timedelta(seconds=self.lag)
-        while self._pending and (not self.lag or self._pending[0].at <= known):
+        known = self._sources.now() - timedelta(seconds=self.lag) if self.lag else None
+        while self._pending and (known is None or self._pending[0].at <= known):
             if line := self._seen(self._pending.popleft()):
                 yield line
 
@@ -146,7 +147,7 @@ class Watch:
         return self._line("MODIFIED" if was else "ADDED", new.tail)
 
     def _line(self, kind: str, tail: bytes) -> bytes:
-        return b'{"type":"%b","object":%b%b}\n' % (kind.encode(), self.ask.kind.prefix, tail)
+        return _rendered(kind, self.ask.kind.prefix, tail)
 
     def _bookmark(self, annotations: dict[str, str]) -> bytes:
         meta: dict[str, Any] = {"resourceVersion": str(self._store.version), "creationTimestamp": None}
@@ -156,3 +157,9 @@ class Watch:
 
     def _error(self, refusal: statuses.Refusal) -> bytes:
         return msgspec.json.encode({"type": "ERROR", "object": refusal.body}) + b"\n"
+
+
+@lru_cache(maxsize=256)
+def _rendered(kind: str, prefix: bytes, tail: bytes) -> bytes:
+    """Once for all who watch."""
+    return b'{"type":"%b","object":%b%b}\n' % (kind.encode(), prefix, tail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox import admitting, managing, naming, patches, rules, schemas, statuses, validating
+from windlass.sandbox import admitting, managing, naming, patches, reading, rules, schemas, statuses, validating
 from windlass.sandbox.asks import Outcome
 from windlass.sandbox.managing import Writer
 from windlass.sandbox.subresources import scale_of, scaled
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.sources import Sources
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Store, Stored
-
-CREATED_BY_PUT = frozenset({"leases.coordination.k8s.io", "events"})
 
 
 class Writing:
@@ -41,11 +39,7 @@ class Writing:
         return Outcome(201, self._commit(ask, None, body), warnings)
 
     def update(self, ask: Ask) -> Outcome:
-        old = self._found(ask)
-        if old is None:
-            if ask.kind.id in CREATED_BY_PUT and not ask.subresource:
-                return self.create(ask)
-            raise statuses.not_found(ask.kind, ask.name)
+        old = reading.named(self._store, ask)
         if ask.subresource == "scale":
             return self._change(ask, old, lambda before: scaled(ask.kind, before, ask.body))
         return self._change(ask, old, lambda _: rules.decoded(ask, ask.body))
@@ -53,9 +47,7 @@ class Writing:
     def patch(self, ask: Ask) -> Outcome:
         if ask.patch == patches.APPLY:
             return self._apply(ask)
-        old = self._found(ask)
-        if old is None:
-            raise statuses.not_found(ask.kind, ask.name)
+        old = reading.named(self._store, ask)
         if ask.subresource == "scale":
             shown = scale_of(ask.kind, old.load())
             return self._change(ask, old, lambda before: scaled(ask.kind, before, self.patched(ask, shown)))
@@ -84,7 +76,7 @@ class Writing:
             config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
         elif "status" in ask.kind.subresources:
             config.pop("status", None)
-        if unknown := schemas.prune(config, ask.kind.schema, is_object=True):
+        if unknown := schemas.prune(config, ask.kind.schema):
             what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
             why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
             raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
@@ -130,15 +122,12 @@ class Writing:
         """Without unknown fields, which are told or refused, and with defaults filled in."""
         kind = ask.kind
         if not kind.custom:
-            body = rules.without_nulls(body)
-            if wrong := validating.mistyped(body, kind.schema):
+            body = rules.without_nulls(body, before)
+            if wrong := validating.mistyped(body, kind.schema, before):
                 raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
-        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before, is_object=True)]
+        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before)]
         if unknown and ask.options.validation == "Strict":
-            head = (
-                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
-            )
-            raise statuses.bad_request(head + ", ".join(unknown))
+            raise statuses.not_handled(kind, f"strict decoding error: {', '.join(unknown)}")
         schemas.fill(body, kind.schema, before)
         return body, tuple(unknown) if ask.options.validation == "Warn" else ()
 
@@ -191,7 +180,7 @@ class Writing:
             errors += validating.errors(after, kind.schema, known=before)
         else:
             errors += admitting.errors(kind.id, before, after)
-        if before is not None:
+        if before is not None and not ask.subresource:
             errors += naming.metadata_errors(kind, after["metadata"])
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
@@ -207,7 +196,7 @@ class Writing:
         if ask.options.dry_run:
             return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
         if old is not None and is_released(kind, body):
-            self._store.remove(old, body)
+            self._store.remove(old)
             return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
         return self._store.put(kind.id, body)
 

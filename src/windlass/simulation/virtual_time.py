@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random  # noqa: TID251 - seeded, handed on as a value
 import selectors
 from datetime import UTC, datetime, timedelta
@@ -62,17 +63,29 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return sorted(found)
 
 
+def _moments() -> Callable[[], datetime]:
+    """The running loop's time as moments; most are asked for many times."""
+    time = asyncio.get_running_loop().time
+    last = (0.0, EPOCH)
+
+    def now() -> datetime:
+        nonlocal last
+        if last[0] != (seconds := time()):
+            last = (seconds, EPOCH + timedelta(seconds=seconds))
+        return last[1]
+
+    return now
+
+
 def virtual_clock(chance: Callable[[], float] = lambda: 0.5) -> Clock:
     """The client's clock on the running loop's time; by default without chance."""
-    time = asyncio.get_running_loop().time
-    return Clock(now=lambda: EPOCH + timedelta(seconds=time()), monotonic=time, random=chance)
+    return Clock(now=_moments(), monotonic=asyncio.get_running_loop().time, random=chance)
 
 
 def virtual_sources(seed: int = 0) -> Sources:
     """The sandbox's time and chance on the running loop's time."""
-    time = asyncio.get_running_loop().time
     return Sources(
-        now=lambda: EPOCH + timedelta(seconds=time()),
+        now=_moments(),
         sleep=asyncio.sleep,  # noqa: TID251 - of the loop that jumps
         chance=random.Random(seed),  # noqa: S311 - wanted: the same every time
     )
@@ -80,5 +93,10 @@ def virtual_sources(seed: int = 0) -> Sources:
 
 def run(main: Coroutine[Any, Any, R], *, limit: float = LONGEST) -> R:
     """Runs to the end. Raises Deadlock where nothing can happen any more, or the end is not there in `limit` s."""
-    with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
-        return runner.run(main)
+    rarely, usual = (100_000, 50, 100), gc.get_threshold()
+    gc.set_threshold(*rarely)  # at the usual pace it takes an eighth of a run
+    try:
+        with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
+            return runner.run(main)
+    finally:
+        gc.set_threshold(*usual)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -153,7 +154,7 @@ class Actor:
             kind = self.catalogue.find(found.kind_id)
             assert kind is not None
             self._heads[found.kind_id] = {"apiVersion": kind.api_version, "kind": kind.kind}
-        return {**self._heads[found.kind_id], **found.load()}
+        return {**self._heads[found.kind_id], **found.plain()}
 
     def forget(self) -> None:
         """Begins anew, from a fresh list; an actor with more memory forgets that, too."""
@@ -173,8 +174,9 @@ class Actor:
                     self.later(place_of(found))
 
     def _hear(self, change: Change) -> None:
+        if not self._news:
+            self._wakened.set()  # else it will wake for the first of them
         self._news.append(change)
-        self._wakened.set()
 
     def _learn(self) -> None:
         """Takes in those changes that have reached this actor by now."""
@@ -229,11 +231,9 @@ class Actor:
         if not moments:
             await self._wakened.wait()
             return
-        try:
+        with suppress(TimeoutError):
             async with self.sources.timeout((min(moments) - self.sources.now()).total_seconds()):
                 await self._wakened.wait()
-        except TimeoutError:
-            return
 
 
 def place_of(found: Stored) -> Place:
