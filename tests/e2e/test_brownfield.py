@@ -158,3 +158,11 @@ def test_what_somebody_else_runs_is_imported_checked_and_deployed_and_stays_thei
     healthy = brown.windlass("validate", "--dag", brown.dag)
     assert healthy.code == 0, healthy.output
     assert brown.theirs() == before
+
+    removed = brown.windlass("teardown", *brown.files, "--scope", "app:narrow", "--confirm", "production")
+    assert removed.code == 0, removed.output
+    assert brown.theirs() == {name: spec for name, spec in before.items() if name != "applications argocd/narrow"}
+    assert "deployment.apps/narrow" not in brown.cluster.kubectl("get", "deployments", "-n", "brown", "-o", "name")
+    refused = brown.windlass("teardown", *brown.files, "--scope", "app:set-one", "--confirm", "production")
+    assert refused.code == 1, refused.output  # its ApplicationSet would make it again, and makes another one too
+    assert "applications argocd/set-one" in brown.theirs()

@@ -44,13 +44,19 @@ def test_a_platform_is_raised_kept_moved_broken_and_resumed(twelve: Platform) ->
     moved = {name for name, revision in twelve.revisions().items() if revision == second}
     assert moved == LEVELS.keys() - {"c2", "c3", "d1", "d2", "d3"}  # b3 waits for what is not there
 
-    done = {name: state["startedAt"] for name, state in twelve.operations().items() if name[0] in "ab"}
     cluster.kubectl("create", "configmap", "later", "-n", "twelve")
     code, report = twelve.report("deploy")
     assert (code, report["summary"]["verdict"]) == (0, "success")
     assert twelve.revisions() == dict.fromkeys(LEVELS, third)
     assert_in_order(twelve)
-    assert done
+
+    removed = twelve.windlass("teardown", "--confirm", "development")
+    assert removed.code == 0, removed.output
+    left = cluster.kubectl("get", "applications,leases", "-n", "argocd", "-o", "name")
+    assert "twelve" not in left
+    assert "platform-root" not in left
+    assert "lease.coordination.k8s.io/windlass" not in left
+    assert "namespace/twelve" not in cluster.kubectl("get", "namespaces", "-o", "name")
 
 
 def _wait_for_operation(platform: Platform, name: str, revision: str) -> None:
