@@ -65,7 +65,7 @@ def test_validate(words: str, code: int, strict: int) -> None:
         ("", False, False, 0),
         ("succeeded unchanged", False, False, 0),
         ("succeeded", True, False, 2),
-        ("", True, True, 2),
+        ("", True, True, 4),
         ("succeeded failed", False, False, 1),
         ("succeeded failed", True, False, 1),
         ("succeeded interrupted", True, True, 4),

@@ -140,6 +140,13 @@ def test_a_list_is_all_its_pages() -> None:
     assert [request.target for request in server.requests] == [common, f"{common}&continue=t1"]
 
 
+def test_a_list_of_metadata_asks_for_nothing_else_and_takes_what_comes() -> None:
+    result, server = ask([page("ab", "t1"), page("c")], lambda kube: kube.list_metadata(PODS.everywhere, Named))
+    assert [item.metadata.name for item in result.items] == ["a", "b", "c"]
+    wanted = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+    assert [dict(request.headers)["Accept"] for request in server.requests] == [wanted, wanted]
+
+
 def test_a_list_whose_snapshot_expired_is_taken_in_one_piece() -> None:
     result, server = ask(
         [page("ab", "t1"), refusal(410, "Expired"), page("abc", version="12")], lambda kube: kube.list(PODS.everywhere)

@@ -61,6 +61,7 @@ class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class _Destination(_Part, frozen=True, gc=False):
     server: str | None = None
     name: str | None = None
+    namespace: str | None = None
 
 
 class _Automated(_Part, frozen=True, gc=False):

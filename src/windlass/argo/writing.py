@@ -1,13 +1,15 @@
-"""The few things we ever write to an Application: an operation, its end, the wish for a refresh."""
+"""The few things we ever write to an Application: an operation, its end, the wish for a refresh; and its removal."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from windlass.argo.applications import APPLICATIONS, REFRESH, Application, parse
+from windlass.argo.belongings import CASCADE, cascades
 from windlass.argo.operations import sync_operation
 from windlass.kube.api_errors import (
     Conflict,
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windlass.argo.operations import Wish
-    from windlass.kube.clients import KubeClient
+    from windlass.kube.clients import KubeClient, Propagation
     from windlass.kube.objects import Plain
+    from windlass.kube.resources import Ref
 
 
 @dataclass(slots=True)
@@ -64,14 +67,43 @@ class Writer:
         """Asks Argo CD to compare it again. Changes nothing else, so it needs no guard against others."""
         self.allow()
         self.refreshes += 1
-        ref = APPLICATIONS.named(application.metadata.name, application.metadata.namespace)
-        return _read(await self.client.patch(ref, {"metadata": {"annotations": {REFRESH: "normal"}}}))
+        return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: "normal"}}}))
+
+    async def remove(self, application: Application) -> None:
+        """Asks for this one life of it to end, together with all that it made."""
+        if not cascades(application):
+            application = await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
+        await self.delete(_ref(application), application.metadata.uid)
+
+    async def cascade(self, application: Application) -> None:
+        """When it is removed, what it made goes with it."""
+        if not cascades(application) and not application.metadata.deletion_timestamp:
+            await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
+
+    async def detach(self, application: Application) -> None:
+        """Ends this one life of it, and nothing else."""
+        if cascades(application):
+            kept = [name for name in application.metadata.finalizers if not name.startswith(CASCADE)]
+            application = await self._patch_finalizers(application, kept)
+        await self.delete(_ref(application), application.metadata.uid, "Orphan")
+
+    async def delete(self, ref: Ref, uid: str, propagation: Propagation = "Background") -> None:
+        """Any object; one that is gone already was deleted."""
+        self.allow()
+        with suppress(NotFound):
+            await self.client.delete(ref, uid=uid, propagation=propagation)
+
+    async def _patch_finalizers(self, application: Application, finalizers: list[str]) -> Application:
+        return await self._patch(application, {"metadata": {"finalizers": finalizers or None}})
 
     async def _patch(self, application: Application, change: Plain) -> Application:
         self.allow()
-        meta = application.metadata
-        guarded = {"metadata": {"resourceVersion": meta.resource_version}, **change}
-        return _read(await self.client.patch(APPLICATIONS.named(meta.name, meta.namespace), guarded))
+        meta = {**change.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
+        return _read(await self.client.patch(_ref(application), {**change, "metadata": meta}))
+
+
+def _ref(application: Application) -> Ref:
+    return APPLICATIONS.named(application.metadata.name, application.metadata.namespace)
 
 
 def _read(answer: Plain) -> Application:

@@ -146,6 +146,26 @@ def plan(environ: Mapping[str, str], /, action: str, out: str | None, form: str,
 
 
 @windlass.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
+@setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
+@report_format
+@click.pass_obj
+def teardown(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
+    """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
+
+    It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
+
+    Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 all is removed and
+    something was left behind, 4 out of time.
+    """
+    from windlass.cli import tearing_down, validating  # noqa: PLC0415
+
+    report = tearing_down.torn_down(options, environ)
+    click.echo(validating.rendered(report, form))
+    return report.summary.exit_code
+
+
+@windlass.command()
 @click.argument("application", metavar="[NAMESPACE/]APP")
 @setting_options("kubeconfig", "context", "in-cluster", "timeout")
 @click.option(

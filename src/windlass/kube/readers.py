@@ -31,7 +31,9 @@ WATCH_SECONDS = 300  # the server ends a watch after this, spread up to twice as
 WATCH_SILENCE = (
     90  # bookmarks come about once a minute; longer silence means a dead connection, and resuming costs little
 )
-JSON = (("Accept", "application/json"),)
+Headers = tuple[tuple[str, str], ...]
+JSON: Headers = (("Accept", "application/json"),)
+METADATA: Headers = (("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +127,24 @@ class KubeReader:
     async def list(self, ref: Ref, into: type[T], *, select: Selection = ...) -> Listing[T]: ...
     async def list(self, ref: Ref, into: Any = Plain, *, select: Selection = EVERYTHING) -> Listing[Any]:
         """All pages. If the server forgets the snapshot between two of them, once more in one piece."""
-        try:
-            return await self._pages(ref, into, (*select.query, ("limit", str(PAGE))))
-        except Expired:
-            return await self._pages(ref, into, select.query)
+        return await self._listed(ref, into, select, JSON)
 
-    async def _pages(self, ref: Ref, into: Any, query: Query) -> Listing[Any]:
+    async def list_metadata(self, ref: Ref, into: type[TypedT], *, select: Selection = EVERYTHING) -> Listing[TypedT]:
+        """As `list`, but the server need not send more than metadata: what is in a Secret stays where it is."""
+        return await self._listed(ref, into, select, METADATA)
+
+    async def _listed(self, ref: Ref, into: Any, select: Selection, headers: Headers) -> Listing[Any]:
+        try:
+            return await self._pages(ref, into, (*select.query, ("limit", str(PAGE))), headers)
+        except Expired:
+            return await self._pages(ref, into, select.query, headers)
+
+    async def _pages(self, ref: Ref, into: Any, query: Query, headers: Headers) -> Listing[Any]:
         decoder = _page_decoder(into)
         items: list[Any] = []
         token = ""
         while True:
-            call = Call("list", ref.kind, _read(ref.target((*query, ("continue", token)))))
+            call = Call("list", ref.kind, _read(ref.target((*query, ("continue", token))), headers))
             response = await self._calls.send(call)
             with _undisturbed():
                 page = self._decoded(call, response, decoder)
@@ -211,5 +220,5 @@ def _undisturbed() -> Iterator[None]:
 CONTENT_JSON = (*JSON, ("Content-Type", "application/json"))
 
 
-def _read(target: str) -> Request:
-    return Request("GET", target, JSON, repeatable=True)
+def _read(target: str, headers: Headers = JSON) -> Request:
+    return Request("GET", target, headers, repeatable=True)

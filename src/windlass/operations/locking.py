@@ -56,6 +56,8 @@ class Lock:
         self._claim = claim
         self._ref = LEASES.named(NAME, claim.namespace)
         self._lease: Plain = {}
+        self.is_last = False
+        """Nobody will ask for it again: at its end it is deleted."""
         self._renewed = client.clock.monotonic()
 
     @property
@@ -147,9 +149,12 @@ class Lock:
 
     async def release(self) -> None:
         """Nobody holds it any more; a release that fails is made up for by silence."""
-        spec = {**self._lease["spec"], "holderIdentity": ""}
+        meta, spec = self._lease["metadata"], {**self._lease["spec"], "holderIdentity": ""}
         try:
-            await self._client.replace(self._ref, {**self._lease, "spec": spec})
+            if self.is_last:
+                await self._client.delete(self._ref, uid=meta["uid"], version=meta["resourceVersion"])
+            else:
+                await self._client.replace(self._ref, {**self._lease, "spec": spec})
         except KubeError:
             return
 

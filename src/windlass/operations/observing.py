@@ -79,17 +79,15 @@ Listed = Mapping[tuple[str, str], Application]
 async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
     """The named nodes of a platform."""
     taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
-    refs = [platform.applications[name].target for name in names]
-    namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
-    return await observation_of(cluster, platform, names, taken_at, await _listed(cluster, namespaces))
+    return await observation_of(cluster, platform, names, taken_at, await listed(cluster, platform, names))
 
 
 async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
     """Every Application of the cluster, and the platform they are: without order, its stacks are Argo CD's projects."""
     taken_at = cluster.now()
-    listed = await _list(cluster.reader, APPLICATIONS.everywhere)
-    platform = _platform(listed)
-    return platform, await observation_of(cluster, platform, platform.subset, taken_at, listed)
+    found = await _list(cluster.reader, APPLICATIONS.everywhere)
+    platform = _platform(found)
+    return platform, await observation_of(cluster, platform, platform.subset, taken_at, found)
 
 
 def _platform(listed: Listed) -> Platform:
@@ -156,8 +154,10 @@ def _place(cluster: Cluster, ref: ApplicationRef) -> Place:
     return (ref.namespace or cluster.argocd, ref.name)
 
 
-async def _listed(cluster: Cluster, namespaces: set[str]) -> Listed:
-    """One list: of the one namespace where all are, or of the whole cluster."""
+async def listed(cluster: Cluster, platform: Platform, names: Collection[str]) -> Listed:
+    """One list: of the one namespace where all of these nodes are, or of the whole cluster."""
+    refs = [platform.applications[name].target for name in names]
+    namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
     if not namespaces:
         return {}
     only = next(iter(namespaces)) if len(namespaces) == 1 else ""

@@ -11,7 +11,8 @@ from windlass.core.platform import plans, reports, suspicions
 from windlass.core.platform.annotations import merged
 from windlass.core.platform.reports import Action, ApiCalls, Run
 from windlass.kube.api_errors import NotFound
-from windlass.operations.observing import observe
+from windlass.operations.detaching import detached_words, detachment_for, ordered
+from windlass.operations.observing import listed, observation_of
 
 if TYPE_CHECKING:
     from windlass.argo.roots import Root
@@ -46,11 +47,21 @@ class Planned:
 
 async def plan(cluster: Cluster, wish: Wish) -> Planned:
     """By what Argo CD knows now: it is not asked to look again, for that would be a write."""
-    started = cluster.now()
-    observation = await observe(cluster, wish.platform, wish.platform.graph.names)
+    started, names = cluster.now(), wish.platform.graph.names
+    view = await listed(cluster, wish.platform, names)
+    observation = await observation_of(cluster, wish.platform, names, started, view)
     platform, snapshot = merged(wish.platform, observation.annotated, wish.stated), observation.snapshot
+    if wish.action is Action.TEARDOWN:
+        platform = ordered(view, platform, cluster.argocd)
     found = _PLANNERS[wish.action](platform, snapshot, wish.scope)
     change = await _root_change(cluster, wish, is_needed=plans.has_undefined(found, snapshot))
+    notices = [change] if change else []
+    if wish.action is Action.DEPLOY:
+        notices += [words for _, words in suspicions.out_of_order(platform, snapshot)]
+    else:
+        detachment = detachment_for(view, platform, wish.scope, cluster.argocd)
+        found = replace(found, unmet=(*found.unmet, *detachment.refused))
+        notices += [detached_words(maker) for maker in detachment.first]
     counts = cluster.reader.counts
     run = Run(
         action=wish.action,
@@ -62,9 +73,7 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
         is_dry_run=True,
     )
     report = reports.of_plan(run, platform, found, snapshot)
-    loose = [words for _, words in suspicions.out_of_order(platform, snapshot)] if wish.action is Action.DEPLOY else []
-    notices = (*([change] if change else []), *loose)
-    return Planned(found, replace(report, notices=notices), is_root_written=bool(change))
+    return Planned(found, replace(report, notices=tuple(notices)), is_root_written=bool(change))
 
 
 async def _root_change(cluster: Cluster, wish: Wish, *, is_needed: bool) -> str:

@@ -20,6 +20,7 @@ class Trouble(StrEnum):
     CREDENTIALS_INVALID = "CredentialsInvalid"
     TARGET_NOT_FOUND = "TargetNotFound"
     ACTION_FAILED = "ActionFailed"
+    ORPHANS_LEFT = "OrphansLeft"
     OUT_OF_SCOPE = "OutOfScope"
 
 
@@ -47,6 +48,10 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
     ),
     Trouble.ACTION_FAILED: (
         "Mend what this report names, then run the same again: what is done is not done twice.",
+        _AGAIN,
+    ),
+    Trouble.ORPHANS_LEFT: (
+        "All is removed but what stands under orphans: see who needs it; delete it, or mark it as kept.",
         _AGAIN,
     ),
     Trouble.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _AGAIN),

@@ -322,9 +322,11 @@ def _recommendations(
     run: Run, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
 ) -> tuple[Recommendation, ...]:
     again = f"windlass {run.action}{_scope_option(run.scope)}"
-    found = [recommended(Trouble.ACTION_FAILED, again=again)] if verdict is not Verdict.SUCCESS else []
+    has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
+    whole = Trouble.ORPHANS_LEFT if has_orphans else Trouble.ACTION_FAILED
+    found = [recommended(whole, again=again)] if verdict is not Verdict.SUCCESS else []
     found += [recommended(Reason(each.reason), platform.applications[each.name].target, again) for each in failures]
-    for each in unmet:
+    for each in (each for each in unmet if each.name in platform.applications):  # who makes nodes is none himself
         command = f"windlass {run.action} --scope app:{each.name}"
         found.append(recommended(Trouble.OUT_OF_SCOPE, platform.applications[each.name].target, command))
     return tuple(found)

@@ -67,6 +67,9 @@ def of_validate(
 
 def of_teardown(outcomes: Iterable[Outcome], *, has_orphans: bool, is_out_of_time: bool = False) -> Verdict:
     """Failure if anything that was to go is still there; partial if it is all gone and left something behind."""
-    if not all(outcome.is_good for outcome in outcomes):
-        return Verdict.TIMEOUT if is_out_of_time else Verdict.FAILURE
-    return Verdict.PARTIAL if has_orphans else Verdict.SUCCESS
+    is_gone = all(outcome.is_good for outcome in outcomes)
+    if is_gone and not has_orphans:
+        return Verdict.SUCCESS
+    if is_out_of_time:
+        return Verdict.TIMEOUT
+    return Verdict.PARTIAL if is_gone else Verdict.FAILURE

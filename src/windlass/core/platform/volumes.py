@@ -1,0 +1,74 @@
+"""Which claims and volumes a removal means, and what becomes of them. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+Place = tuple[str, str]
+"""Namespace and name."""
+
+
+class Policy(StrEnum):
+    RETAIN = "retain"
+    DELETE = "delete"
+    SNAPSHOT = "snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    place: Place
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What makes a claim for every pod of a StatefulSet."""
+
+    name: str
+    set_name: str
+    namespace: str
+
+    def made(self, place: Place) -> bool:
+        head = f"{self.name}-{self.set_name}-"
+        return place[0] == self.namespace and re.fullmatch(re.escape(head) + r"\d+", place[1]) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    name: str
+    claim: Place
+    is_retained: bool
+    """The data stays when its claim goes."""
+    driver: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What a removal means: claims it made, templates of its StatefulSets, namespaces that are its own."""
+
+    claims: frozenset[Place]
+    templates: tuple[Template, ...]
+    namespaces: frozenset[str]
+
+
+def claims_of_sets(claims: Iterable[Claim], templates: Collection[Template]) -> tuple[Claim, ...]:
+    """Nothing removes these when their StatefulSet goes."""
+    return tuple(claim for claim in claims if any(template.made(claim.place) for template in templates))
+
+
+def endangered(claims: Iterable[Claim], volumes: Iterable[Volume], meant: Meant) -> tuple[Volume, ...]:
+    """Bound volumes whose claim goes, or might go with its namespace."""
+    theirs = {claim.place for claim in claims_of_sets(claims, meant.templates)} | meant.claims
+    return tuple(each for each in volumes if each.claim in theirs or each.claim[0] in meant.namespaces)
+
+
+def class_for(driver: str, classes: Collection[tuple[str, str, bool]]) -> str:
+    """The snapshot class of a driver, its default one before others; classes are (name, driver, is default)."""
+    fitting = sorted((not is_default, name) for name, of, is_default in classes if of == driver)
+    return fitting[0][1] if fitting else ""
