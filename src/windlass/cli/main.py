@@ -248,6 +248,21 @@ def rehearse(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 
 
 @windlass.command()
+@click.option("--out", default="windlass-demo", show_default=True, metavar="DIRECTORY", help="For files and reports.")
+@click.pass_obj
+def demo(environ: Mapping[str, str], /, out: str) -> None:
+    """Show a platform's life in a minute, on a sandbox of its own; every command is one that you could type.
+
+    Exit codes: 0 each chapter did what it says, 1 one did not.
+    """
+    from pathlib import Path  # noqa: PLC0415
+
+    from windlass.cli import demonstrating  # noqa: PLC0415
+
+    demonstrating.demonstrate(Path(out), environ, click.echo)
+
+
+@windlass.command()
 @setting_options(*(setting.name for setting in SETTINGS if setting.option))
 @click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
 @click.option(
