@@ -21,8 +21,8 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(VENV)/ready ## what exists, shown on a cluster that lives in the process
-	$(BIN)/python -m examples.following
+demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered on an embedded cluster, in a minute
+	$(BIN)/windlass demo
 
 test: $(VENV)/ready ## the quick suite
 	$(BIN)/pytest -n 2 -q

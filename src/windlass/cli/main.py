@@ -238,6 +238,51 @@ def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
 
 
 @windlass.command()
+@setting_options("dag", "scope", "environment-file", "timeout")
+@click.option("--fail", multiple=True, metavar="APP", help="Let this one fail; may be given several times.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all chance.")
+@click.option(
+    "--spread",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="PERCENT",
+    help="Let each take up to so much shorter or longer than expected.",
+)
+@click.option("--faults", is_flag=True, help="On a bad day: slow and refused calls, cut watches, untrue health.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
+)
+@click.pass_obj
+def rehearse(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
+    """Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.
+
+    No cluster is needed or touched: stand-ins become ready after the time that the file expects.
+
+    Exit codes: 0 it went as asked, with what --fail names failing; 1 something else did not become healthy.
+    """
+    from windlass.cli import rehearsal_views, rehearsing  # noqa: PLC0415
+
+    rehearsal = rehearsing.rehearsed(options, environ)
+    click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
+    return rehearsal.exit_code
+
+
+@windlass.command()
+@click.option("--out", default="windlass-demo", show_default=True, metavar="DIRECTORY", help="For files and reports.")
+@click.pass_obj
+def demo(environ: Mapping[str, str], /, out: str) -> None:
+    """Show a platform's life in a minute, on a sandbox of its own; every command is one that you could type.
+
+    Exit codes: 0 each chapter did what it says, 1 one did not.
+    """
+    from pathlib import Path  # noqa: PLC0415
+
+    from windlass.cli import demonstrating  # noqa: PLC0415
+
+    demonstrating.demonstrate(Path(out), environ, click.echo)
+
+
+@windlass.command()
 @setting_options(*(setting.name for setting in SETTINGS if setting.option))
 @click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
 @click.option(
