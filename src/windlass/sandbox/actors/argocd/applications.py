@@ -107,7 +107,8 @@ class ArgoCD(Actor):
         for owner in sorted(owners & self._places.keys()):
             place = self._places[owner]
             agenda = self._agendas[place]
-            agenda.recent = agenda.recent or self._after(self.pace.recent)
+            soon = self._after(self.pace.recent)
+            agenda.recent = min(agenda.recent or soon, soon)
             yield place
         if change.new.kind_id == projects.PROJECTS:
             yield from self._using(change.new.name)
@@ -236,7 +237,7 @@ class ArgoCD(Actor):
         except Broken:
             return True
         same = bool(commits) and all(commit == revision for commit, revision in commits)
-        return not same or status["sync"]["comparedTo"] != specs.compared_to(spec)
+        return not same or status["sync"].get("comparedTo") != specs.compared_to(spec)
 
     async def _compare(self, app: Body, revisions: list[str], since: datetime | None = None) -> None:
         old = app.get("status") or {}
@@ -244,7 +245,10 @@ class ArgoCD(Actor):
         operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
         if operation:
             kept = {**specs.EMPTY_STATUS, **old, "operationState": None}
-            await self.write(app, {"operation": operation, "status": kept})
+            known = {
+                "resourceVersion": app["metadata"]["resourceVersion"]
+            }  # never over an operation it does not know of
+            await self.write(app, {"metadata": known, "operation": operation, "status": kept})
             status.pop("operationState", None)
             app = self.find(*_named(app)) or app
         patch: Body = {"status": comparing.merge_patch(app.get("status") or {}, status)}
