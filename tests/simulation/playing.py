@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.sandbox.actors.objects import URL
 from tests.simulation.scenarios import ARGOCD, LONGEST_RUN, ROOT, US, Act, Scenario, drawn
@@ -28,7 +28,7 @@ from windlass.simulation import virtual_time
 from windlass.simulation.transports import InProcessTransport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from windlass.core.platform.events import Event
     from windlass.core.platform.reports import Report
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 QUICK = Limits(calls_per_second=10_000, burst=10_000)
 PRODUCT = User(US, (MASTERS, AUTHENTICATED))
 LIMIT = 20 * LONGEST_RUN.total_seconds()  # virtual seconds for a whole story
-LOUD = 15.0  # seconds after which a dead run's lock is free
+R = TypeVar("R")
 
 
 class WatchfulJournal(Journal):
@@ -251,11 +251,26 @@ class Told:
     journal: bytes
 
 
-def simulate(seed: int, scenario: Scenario | None = None) -> Told:
-    return virtual_time.run(_simulated(scenario or drawn(seed)), limit=LIMIT)
+def simulate(seed: int) -> Told:
+    return played(drawn(seed))
 
 
-async def _simulated(scenario: Scenario) -> Told:
+def played(scenario: Scenario) -> Told:
+    """All its runs, and those that must find everything in order afterwards."""
+    return virtual_time.run(_played(scenario), limit=LIMIT)
+
+
+def acted(scenario: Scenario, work: Callable[[Play], Awaitable[R]]) -> R:
+    """On the stage of a scenario something of the caller's own."""
+
+    async def main() -> R:
+        async with Sandbox(virtual_time.virtual_sources(scenario.seed)) as sandbox:
+            return await work(await staged(sandbox, scenario))
+
+    return virtual_time.run(main(), limit=LIMIT)
+
+
+async def _played(scenario: Scenario) -> Told:
     async with Sandbox(virtual_time.virtual_sources(scenario.seed)) as sandbox:
         play = await staged(sandbox, scenario)
         for act in scenario.acts:

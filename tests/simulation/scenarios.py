@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from tests import builders
 from tests.sandbox.actors.objects import CASCADE, URL, config, workload
 from windlass.argo.roots import Root
 from windlass.core.platform.applications import (
@@ -33,7 +34,8 @@ ARGOCD, NAMESPACE = "argocd", "default"
 ROOT = Root(URL, "main", "root", {"domain": "example.org"})
 TROUBLES = ("image", "unready", "refused", "broken", "crashing")
 """Ways in which an application may never get healthy."""
-LARGEST = 200
+LARGEST, SMALL = 200, 12
+SMALL_SEEDS = 100  # the first ones have small platforms: they are played with every change
 LONGEST_RUN = timedelta(hours=3)
 
 
@@ -132,10 +134,30 @@ def manifests(part: Part) -> list[dict[str, Any]]:
     return found
 
 
-def drawn(seed: int, *, largest: int = LARGEST) -> Scenario:
+def told(text: str, **changes: Any) -> Scenario:
+    """A story that is written, not drawn: `told("b: a")`. By default one commit, one run, and nothing goes wrong.
+
+    `parts`: a change of all applications (a dict of fields), or by name.
+    """
+    platform = builders.platform(text)
+    parts = changes.pop("parts", {})
+    first = {name: replace(Part(name, 1, ""), **parts.get(name, {})) for name in platform.applications}
+    quiet: dict[str, Any] = {"has_root": True, "automated": frozenset(), "acts": (Act(),), "lies": {}}
+    made = Scenario(seed=0, platform=platform, commits=(first,), lag=0.01, jitter=0.0, **quiet)
+    return replace(made, **changes)
+
+
+def newer(parts: dict[str, Part], *names: str, **changes: Any) -> dict[str, Part]:
+    """The next commit: these applications, or all, are of a new version."""
+    chosen = names or tuple(parts)
+    new = {name: replace(parts[name], version=parts[name].version + 1, **changes) for name in chosen}
+    return {**parts, **new}
+
+
+def drawn(seed: int) -> Scenario:
     """The story of a seed, always the same."""
     chance = random.Random(seed)
-    names, needs = _graph(chance, largest)
+    names, needs = _graph(chance, LARGEST if seed >= SMALL_SEEDS else SMALL)
     has_root = chance.random() < 0.6
     commits = _commits(chance, names)
     is_calm = chance.random() < 0.15
@@ -157,9 +179,8 @@ def drawn(seed: int, *, largest: int = LARGEST) -> Scenario:
 def _graph(chance: Chance, largest: int) -> tuple[list[str], dict[str, list[str]]]:
     """Mostly small ones: they are told more quickly, and nearly all that can go wrong goes wrong with few."""
     sizes = ((1, 3), (2, 5), (3, 6), (4, 8), (5, 12))
-    low, high = chance.choice(sizes) if chance.random() < 0.97 else (12, largest)
-    count = min(largest, chance.randint(low, high))
-    names = [f"n{number:03}" for number in range(count)]
+    low, high = chance.choice(sizes) if chance.random() < 0.97 else (SMALL, largest)
+    names = [f"n{number:03}" for number in range(chance.randint(low, high))]
     share = chance.choice((0.2, 0.5, 0.9))
     needs = {
         name: sorted(chance.sample(names[:place], min(place, chance.randint(1, 3)))) if chance.random() < share else []
