@@ -107,8 +107,7 @@ class ArgoCD(Actor):
         for owner in sorted(owners & self._places.keys()):
             place = self._places[owner]
             agenda = self._agendas[place]
-            soon = self._after(self.pace.recent)
-            agenda.recent = min(agenda.recent or soon, soon)
+            agenda.recent = min(filter(None, (agenda.recent, self._after(self.pace.recent))))
             yield place
         if change.new.kind_id == projects.PROJECTS:
             yield from self._using(change.new.name)
@@ -184,6 +183,8 @@ class ArgoCD(Actor):
         if self._is_going(app):
             await self._take_down(app, agenda)
             return
+        if "operation" not in app:
+            return  # somebody took it back
         name = _instance(place)
         if name in self.stale and agenda.blind_until is None:
             agenda.blind_until = self.sources.now() + timedelta(days=1)
