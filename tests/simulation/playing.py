@@ -139,7 +139,7 @@ class Play:
         kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         control = Control(ended.events.append)
         access = Access(kube, kube.clock.now, ARGOCD, ended.run_id, control, act.limit)
-        wish = Wish("development", self.scenario.platform, act.scope, ROOT if self.scenario.has_root else None)
+        wish = Wish("development", self.scenario.platform, act.scope, root=ROOT if self.scenario.has_root else None)
 
         async def process() -> None:
             try:

@@ -37,5 +37,5 @@ def test_after_a_crash_at_any_write_the_next_run_gets_to_the_end(part: int, has_
     assert last > 24
     for number in range(1 + part, last + 1, 4):
         found = played(story(number, has_root=has_root))
-        assert found.story[0] == f"run-1 crashed after {number} writes"
+        assert found.story[0].startswith("run-1 crashed after "), "what was on its way then may still arrive"
         assert not found.problems, (number, found.problems, found.story)
