@@ -34,7 +34,7 @@ ARGOCD, NAMESPACE = "argocd", "default"
 ROOT = Root(URL, "main", "root", {"domain": "example.org"})
 TROUBLES = ("image", "unready", "refused", "broken", "crashing")
 """Ways in which an application may never get healthy."""
-LARGEST, SMALL = 200, 12
+LARGEST, SMALL = 200, 6
 SMALL_SEEDS = 100  # the first ones have small platforms: they are played with every change
 LONGEST_RUN = timedelta(hours=3)
 
@@ -157,11 +157,13 @@ def newer(parts: dict[str, Part], *names: str, **changes: Any) -> dict[str, Part
 def drawn(seed: int) -> Scenario:
     """The story of a seed, always the same."""
     chance = random.Random(seed)
-    names, needs = _graph(chance, LARGEST if seed >= SMALL_SEEDS else SMALL)
+    is_small = seed < SMALL_SEEDS
+    names, needs = _graph(chance, SMALL if is_small else LARGEST)
     has_root = chance.random() < 0.6
     commits = _commits(chance, names)
     is_calm = chance.random() < 0.15
-    acts = tuple(_act(chance, names, is_calm=is_calm) for _ in range(chance.choice((1, 1, 2, 2, 3))))
+    runs = chance.choice((1, 1, 1, 2) if is_small else (1, 1, 2, 2, 3))
+    acts = tuple(_act(chance, names, is_calm=is_calm) for _ in range(runs))
     lies = {} if is_calm else {name: _lie(chance) for name in names if chance.random() < 0.25}
     return Scenario(
         seed=seed,
@@ -178,8 +180,8 @@ def drawn(seed: int) -> Scenario:
 
 def _graph(chance: Chance, largest: int) -> tuple[list[str], dict[str, list[str]]]:
     """Mostly small ones: they are told more quickly, and nearly all that can go wrong goes wrong with few."""
-    sizes = ((1, 3), (2, 5), (3, 6), (4, 8), (5, 12))
-    low, high = chance.choice(sizes) if chance.random() < 0.97 else (SMALL, largest)
+    sizes = ((1, 3), (2, 5), (3, 6)) if largest <= SMALL else ((1, 4), (3, 6), (4, 8), (5, 12), (12, 20))
+    low, high = chance.choice(sizes) if chance.random() < 0.98 else (SMALL, largest)
     names = [f"n{number:03}" for number in range(chance.randint(low, high))]
     share = chance.choice((0.2, 0.5, 0.9))
     needs = {
