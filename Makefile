@@ -9,7 +9,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 -
 E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports coverage bench clients wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test sim mutants check lint types imports coverage bench clients wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -26,6 +26,12 @@ demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered
 
 test: $(VENV)/ready ## the quick suite
 	$(BIN)/pytest -n 2 -q
+
+sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer
+	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000))
+
+mutants: $(VENV)/ready ## one-line changes that break an invariant: its own test must see each of them
+	$(BIN)/python -m tests.mutants
 
 check: lint types imports coverage ## everything a change must pass
 

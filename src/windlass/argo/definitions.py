@@ -9,7 +9,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from windlass.argo.applications import APPLICATIONS, Application, Place, parse, result_of
+from windlass.argo.applications import APPLICATIONS, Application, Place, last_asked, parse, result_of
 from windlass.argo.operations import Wish
 from windlass.core.platform.snapshots import Parent, Phase
 
@@ -69,7 +69,8 @@ class Definitions:
             if follower.current is None:
                 return "it does not exist"
             state = parse(follower.current)
-            if is_written and not state.is_busy and state.operation != before:
+            is_other = state.operation != before or last_asked(follower.current) == (wish.run_id, [*wish.resources])
+            if is_written and not state.is_busy and is_other:
                 return follower.current
             if not is_written and not state.is_busy:
                 answer = await self._writer.try_sync(follower.current, wish)

@@ -34,6 +34,13 @@ class Follower:
         """The answer to a write of ours is the newest state there is."""
         self.current = answer
 
+    def catch_up(self) -> None:
+        """To the newest state that is known: what lies between did not matter to anybody."""
+        while not self._queue.empty():
+            found = self._queue.get_nowait()
+            if not _is_older(found, self.current):
+                self.current = found
+
     async def next(self, seconds: float) -> bool:
         """Whether there was a newer state within this time; it is `current` then."""
         try:

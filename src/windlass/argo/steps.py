@@ -70,7 +70,7 @@ class Steps:
         node, attempt = self._stage.nodes[step.name], 1
         while True:
             self._stage.tell(NodeStarted(step.name, step.verb, attempt))
-            judgement = await _Attempt(self._stage, self._definitions, node, self._places).judgement()
+            judgement = await _Attempt(self._stage, self._definitions, node, self._places).judgement(attempt)
             pause = node.retries.pause_after(attempt)
             if isinstance(judgement, Open) or pause is None or judgement.is_final:
                 return Ended(judgement, attempt)
@@ -89,14 +89,23 @@ class _Attempt:
         self._told: tuple[str, str] = ("", "")
         self._began = stage.now()
 
-    async def judgement(self) -> Open | Failed:
+    async def judgement(self, number: int) -> Open | Failed:
         target = self._node.target
         if isinstance(target, ResourceRef):
             return await self._resource(target)
         place = self._stage.place(target)
         with self._stage.applications.following(place) as follower:
-            failed = await self._defined(place, follower)
-            return failed or await self._synced(follower)
+            if failed := await self._defined(place, follower):
+                return failed
+            if number > 1:
+                await self._looked_at_again(follower)
+            return await self._synced(follower)
+
+    async def _looked_at_again(self, follower: Follower) -> None:
+        """What is shown after a failed attempt may be of before it, and nothing says so."""
+        if follower.current is not None and await self._refreshed(follower):
+            while follower.state and follower.state.refresh_requested and not self._is_late():
+                await follower.next(TICK)
 
     async def _resource(self, ref: ResourceRef) -> Open | Failed:
         wanted = Wanted((), (), self._node.patience)
@@ -135,6 +144,7 @@ class _Attempt:
 
     async def _synced(self, follower: Follower) -> Open | Failed:
         """Writes the operation as soon as there is none, if one is needed; then the gate decides."""
+        follower.catch_up()  # what defines it may have moved it just now
         while follower.current is not None:
             state = parse(follower.current)
             wanted = wanted_revisions(state)
@@ -151,12 +161,21 @@ class _Attempt:
                     follower.wrote(answer)
                     seen = gates.followed(seen, parse(answer), self._stage.now())
                     return await self._gate(follower, seen, wanted, self._stage.run_id)
-            elif self._is_late():
-                return Failed(waiting.reason, f"{waiting.detail}, after {self._node.patience.sync.total_seconds():g} s")
+            elif failed := self._given_up(state, waiting):
+                return failed
             else:
                 self._waits(waiting)
             await follower.next(TICK)
         return Failed(Reason.ABSENT, "it was deleted")
+
+    def _given_up(self, state: ApplicationState, waiting: Wait) -> Failed | None:
+        """If nothing can be asked of it for too long; an error that Argo CD shows has less time to pass."""
+        patience, waited = self._node.patience, self._stage.now() - self._began
+        if waiting.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
+            return Failed(Reason.ERROR_CONDITION, f"{state.errors[0].type}: {state.errors[0].message}")
+        if self._is_late():
+            return Failed(waiting.reason, f"{waiting.detail}, after {patience.sync.total_seconds():g} s")
+        return None
 
     def _own_resources(self, follower: Follower) -> tuple[dict[str, str], ...]:
         """Of one that defines other nodes: what is not a node. Those have steps of their own, in their turn."""
@@ -170,14 +189,15 @@ class _Attempt:
         assert follower.current is not None
         wanted = Wanted(revisions, parse(follower.current).sources, self._node.patience, run_id or None)
         while True:
-            judgement = gates.judge(wanted, seen, self._stage.now())
+            moved = _moved(wanted, seen)
+            if isinstance(moved, Failed):
+                return moved
+            judgement = moved or gates.judge(wanted, seen, self._stage.now())
             if isinstance(judgement, Open):
                 return judgement
             if isinstance(judgement, Failed):
                 await self._end_operation(follower)
                 return replace(judgement, is_final=seen.succeeded_since is not None and judgement.reason in AFTER_SYNC)
-            if moved := _moved(wanted, seen):
-                return moved
             if isinstance(judgement, RefreshNeeded) and await self._refreshed(follower):
                 seen = gates.followed(seen, follower.state, self._stage.now())
                 continue
@@ -226,11 +246,16 @@ def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
     return None
 
 
-def _moved(wanted: Wanted, seen: Seen) -> Failed | None:
-    """Its branch shows a new commit since: this sync can never be seen to be right."""
+def _moved(wanted: Wanted, seen: Seen) -> Failed | RefreshNeeded | None:
+    """Its definition, or its branch, is another one since: this sync can never be seen to be right."""
     state = seen.last
-    if not isinstance(state, ApplicationState) or seen.succeeded_since is None or not state.is_moving:
+    if not isinstance(state, ApplicationState):
+        return None
+    if state.sources != wanted.sources:
+        return Failed(Reason.OVERTAKEN, "its definition has changed meanwhile")
+    if seen.succeeded_since is None or not state.is_moving or state.refresh_requested:
         return None
     if state.revisions == wanted.revisions or state.revisions in seen.earlier_revisions:
         return None
-    return Failed(Reason.OVERTAKEN, f"what it follows has moved to {gates.short(state.revisions)} meanwhile")
+    told = f"what it follows has moved to {gates.short(state.revisions)} meanwhile"
+    return Failed(Reason.OVERTAKEN, told) if seen.refresh_asked else RefreshNeeded(Reason.OVERTAKEN, told)

@@ -12,6 +12,7 @@ from windlass.argo.writing import Writer
 from windlass.core.platform import plan_documents, plans, reports, scopes, suspicions
 from windlass.core.platform.annotations import merged
 from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
+from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
 from windlass.errors import WindlassError
@@ -114,14 +115,14 @@ class _Deploy:
         return plan, snapshot, self._root_to_write(plan, snapshot)
 
     async def _settled_plan(self) -> tuple[Plan, Snapshot]:
-        """Where nothing is to be changed, verdicts that are only too fresh get a moment to settle."""
+        """Where nothing is to be, or may be, changed, verdicts that are only too fresh get a moment to settle."""
         clock = self._access.client.clock
         began = clock.monotonic()
         while True:
             snapshot = await self._live.snapshot()
             plan = plans.for_deploy(self._platform, snapshot, self._wish.scope)
             is_late = clock.monotonic() - began > SETTLING.total_seconds()
-            if is_late or plan.changes or plan.is_empty:
+            if is_late or (not _is_unsettled(plan, snapshot) and (plan.changes or plan.is_empty)):
                 return plan, snapshot
             await clock.sleep(PAUSE)
 
@@ -216,6 +217,12 @@ class _Deploy:
 
     def _notice(self, message: str, level: Level = Level.INFO) -> None:
         self._access.control.tell(Noticed(level, message))
+
+
+def _is_unsettled(plan: Plan, snapshot: Snapshot) -> bool:
+    """All that keeps it from running shows Healthy: it is only not sure yet."""
+    shown = [snapshot.states.get(each.name) for each in plan.unmet]
+    return bool(shown) and all(state is not None and state.health is Health.HEALTHY for state in shown)
 
 
 def _is_compared(root: Application | None, version: int) -> bool:

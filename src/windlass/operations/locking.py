@@ -74,13 +74,12 @@ class Lock:
         while True:
             lease = await self._read()
             version = lease["metadata"]["resourceVersion"] if lease else ""
-            if lease and version != seen and seen:
+            is_held = lease is not None and bool(_holder(lease))
+            if lease and is_held and seen and version != seen:
                 raise self._locked(lease)
-            is_silent = bool(lease) and self._clock.monotonic() - began > DURATION
-            if not lease or not _holder(lease) or is_silent:
-                if await self._take(lease):
-                    return
-                raise self._locked(await self._read() or {})
+            is_silent = self._clock.monotonic() - began > DURATION
+            if (not is_held or is_silent) and await self._take(lease):
+                return
             seen = version
             await self._clock.sleep(LOOKED_AT_EVERY)
 
@@ -136,26 +135,42 @@ class Lock:
 
     async def _renew(self) -> None:
         asked = self._clock.monotonic()
-        changed = {**self._lease, "spec": {**self._lease["spec"], "renewTime": _told(self._claim.now())}}
         try:
             async with asyncio.timeout(RENEWED_WITHIN):
-                self._lease = await self._client.replace(self._ref, changed)
-        except (Conflict, NotFound):
-            raise LockLost("somebody else has taken the lock", where=str(self._ref)) from None
+                await self._write({"renewTime": _told(self._claim.now())})
+        except NotFound:
+            raise self._lost() from None
         except (KubeError, TimeoutError):
             self.check()  # once more, while there is time
         else:
             self._renewed = asked
 
+    async def _write(self, changes: Plain) -> None:
+        """A conflict may be with a write of our own whose answer was lost: then the lock is still ours."""
+        try:
+            self._lease = await self._client.replace(self._ref, self._changed(changes))
+        except Conflict:
+            found = await self._client.get(self._ref)
+            if _holder(found) != self._claim.holder:
+                raise self._lost() from None
+            self._lease = found
+            self._lease = await self._client.replace(self._ref, self._changed(changes))
+
+    def _changed(self, changes: Plain) -> Plain:
+        return {**self._lease, "spec": {**self._lease["spec"], **changes}}
+
+    def _lost(self) -> LockLost:
+        return LockLost("somebody else has taken the lock", where=str(self._ref))
+
     async def release(self) -> None:
         """Nobody holds it any more; a release that fails is made up for by silence."""
-        meta, spec = self._lease["metadata"], {**self._lease["spec"], "holderIdentity": ""}
+        meta = self._lease["metadata"]
         try:
             if self.is_last:
                 await self._client.delete(self._ref, uid=meta["uid"], version=meta["resourceVersion"])
             else:
-                await self._client.replace(self._ref, {**self._lease, "spec": spec})
-        except KubeError:
+                await self._write({"holderIdentity": ""})
+        except (KubeError, LockLost):
             return
 
 

@@ -248,6 +248,9 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
     if state.compared_to != wanted.sources or state.sync is Sync.UNKNOWN:
         return _lagging(seen, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)
     finished = state.operation.finished_at if state.operation else None
+    if finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER:
+        # Argo CD may have compared what was there before the sync: what it watches reaches it a moment later.
+        return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     if wanted.run_id is None:
         return _proof_untouched(state, finished, now)
     if finished is None or state.reconciled_at is None or state.reconciled_at < finished:

@@ -182,10 +182,13 @@ class Snapshot:
 
 
 def wanted_revisions(state: ApplicationState) -> tuple[str, ...]:
-    """What it should be at when nobody says more: a fixed ref itself, of a moving one what Argo CD last found."""
-    if state.is_moving and len(state.revisions) != len(state.sources):
-        return ()  # not compared yet: nobody knows
-    return tuple(
-        state.revisions[place] if source.is_moving else source.target_revision
-        for place, source in enumerate(state.sources)
-    )
+    """What it should be at when nobody says more: a fixed ref itself, of a moving one what Argo CD last found.
+
+    Nothing if nobody knows: it was not compared yet, or a branch could not be resolved and stands for itself.
+    """
+    if not state.is_moving:
+        return tuple(source.target_revision for source in state.sources)
+    pairs = list(zip(state.sources, state.revisions, strict=False))
+    if len(pairs) != len(state.sources) or any(s.is_moving and s.target_revision == found for s, found in pairs):
+        return ()
+    return tuple(found if source.is_moving else source.target_revision for source, found in pairs)

@@ -107,7 +107,7 @@ class ArgoCD(Actor):
         for owner in sorted(owners & self._places.keys()):
             place = self._places[owner]
             agenda = self._agendas[place]
-            agenda.recent = agenda.recent or self._after(self.pace.recent)
+            agenda.recent = min(filter(None, (agenda.recent, self._after(self.pace.recent))))
             yield place
         if change.new.kind_id == projects.PROJECTS:
             yield from self._using(change.new.name)
@@ -183,6 +183,8 @@ class ArgoCD(Actor):
         if self._is_going(app):
             await self._take_down(app, agenda)
             return
+        if "operation" not in app:
+            return  # somebody took it back
         name = _instance(place)
         if name in self.stale and agenda.blind_until is None:
             agenda.blind_until = self.sources.now() + timedelta(days=1)
@@ -236,7 +238,7 @@ class ArgoCD(Actor):
         except Broken:
             return True
         same = bool(commits) and all(commit == revision for commit, revision in commits)
-        return not same or status["sync"]["comparedTo"] != specs.compared_to(spec)
+        return not same or status["sync"].get("comparedTo") != specs.compared_to(spec)
 
     async def _compare(self, app: Body, revisions: list[str], since: datetime | None = None) -> None:
         old = app.get("status") or {}
@@ -244,7 +246,10 @@ class ArgoCD(Actor):
         operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
         if operation:
             kept = {**specs.EMPTY_STATUS, **old, "operationState": None}
-            await self.write(app, {"operation": operation, "status": kept})
+            known = {
+                "resourceVersion": app["metadata"]["resourceVersion"]
+            }  # never over an operation it does not know of
+            await self.write(app, {"metadata": known, "operation": operation, "status": kept})
             status.pop("operationState", None)
             app = self.find(*_named(app)) or app
         patch: Body = {"status": comparing.merge_patch(app.get("status") or {}, status)}

@@ -1,0 +1,82 @@
+"""INV-1: an application begins only when all it depends on is healthy: truly, at the revision of this run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import builders
+from tests.invariants.stages import staged
+from tests.simulation.playing import played
+from tests.simulation.scenarios import Act, Scenario, newer, told
+from windlass.argo.roots import NAME as ROOT
+from windlass.core.platform import gates
+from windlass.core.platform.applications import Patience
+from windlass.core.platform.snapshots import Sync
+from windlass.sandbox.actors.argocd.specs import Lie, Stale
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIAMOND = "top: left right; left: base; right: base; beside:"
+SLOW = {"kind": "Deployment", "ready_after": 0.4}
+
+
+def moved(**changes: object) -> Scenario:
+    """There already, and moved to a commit at which every pod is another one and takes its time."""
+    first = told(DIAMOND, parts=dict.fromkeys(("base", "left", "right", "top"), SLOW), **changes)
+    return replace(first, commits=(first.commits[0], newer(first.commits[0], ready_after=1.0)))
+
+
+@pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
+def test_the_process_waits_for_every_dependency(tmp_path: Path, has_root: bool) -> None:
+    with staged(tmp_path, moved(has_root=has_root)) as stage:
+        for _ in stage.scenario.commits:
+            told = stage.deploy()
+            assert told.code == 0, told.ended.output
+            order = [name for name in stage.operations_of(told) if name != ROOT]
+            assert sorted(order) == ["base", "beside", "left", "right", "top"]
+            assert order.index("base") < min(order.index("left"), order.index("right")) < order.index("top")
+            assert not stage.unhealthy()
+            if len(stage.witness.commits) < len(stage.scenario.commits):
+                stage.push()
+
+
+@pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
+@pytest.mark.parametrize("how", list(Stale))
+@pytest.mark.parametrize("seconds", [2.0, 25.0])
+def test_health_of_before_the_sync_opens_no_gate(how: Stale, seconds: float, has_root: bool) -> None:
+    scenario = moved(has_root=has_root, acts=(Act(),))
+    lies = {name: Lie(how, seconds) for name in scenario.platform.applications}
+    found = played(replace(scenario, lies=lies))
+    assert not found.problems
+    assert found.story[0].startswith("run-1 ended: success")
+    assert found.operations >= 10
+
+
+def test_a_commit_pushed_in_the_middle_moves_nothing() -> None:
+    """Each is at the commit that the run began with; the newer one comes with the next run."""
+    found = played(moved(acts=(Act(push_at=3.0),)))
+    assert not found.problems
+    assert found.story[0].startswith("run-1 ended: success")
+
+
+@pytest.mark.parametrize("lag", [0.5, 2.5])
+def test_controllers_that_lag_behind_open_no_gate(lag: float) -> None:
+    found = played(moved(lag=lag, acts=(Act(),)))
+    assert not found.problems
+
+
+def test_out_of_sync_right_after_a_sync_is_no_drift_yet() -> None:
+    """Argo CD may have compared what was there before the sync, with the health of before; ten seconds settle that."""
+    done = builders.operation(finished_at=builders.at(0), run_id="run-1")
+    shown = builders.state(sync=Sync.OUT_OF_SYNC, operation=done, reconciled_at=builders.at(1))
+    wanted = gates.Wanted((builders.NEW,), (builders.source(),), Patience(), "run-1")
+    seen = gates.followed(gates.first_seen(builders.state(), builders.at(-5)), shown, builders.at(1))
+    early, late = gates.judge(wanted, seen, builders.at(2)), gates.judge(wanted, seen, builders.at(11))
+    assert isinstance(early, gates.Wait)
+    assert early.reason is gates.Reason.NOT_FRESH
+    assert isinstance(late, gates.Open)
+    assert late.evidence.is_drifting

@@ -1,0 +1,60 @@
+"""INV-4: a failure is reported, what depends on it does not begin, and it is never called a success."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.invariants.stages import staged
+from tests.simulation.playing import played
+from tests.simulation.scenarios import TROUBLES, Act, newer, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHAIN = "d: c; c: b; b: a; aside:"
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "expected"),
+    [
+        ("b", 2, {"a": "succeeded", "aside": "succeeded", "b": "failed", "c": "skipped", "d": "skipped"}),
+        ("d", 2, {"a": "succeeded", "aside": "succeeded", "b": "succeeded", "c": "succeeded", "d": "failed"}),
+    ],
+)
+def test_the_process_tells_what_failed_and_what_was_not_begun(
+    tmp_path: Path, broken: str, code: int, expected: dict[str, str]
+) -> None:
+    with staged(tmp_path, told(CHAIN, parts={broken: {"trouble": "refused"}})) as stage:
+        found = stage.deploy()
+        assert (found.code, found.results) == (code, expected), found.ended.output
+        begun = set(stage.operations_of(found))
+        skipped = {name for name, result in expected.items() if result == "skipped"}
+        assert not begun & skipped
+        assert not {name for name in skipped if stage.cluster.sandbox.server.store.get("configmaps", "default", name)}
+        failures = found.report["failures"]
+        assert [(each["name"], each["reason"], each["blocks"]) for each in failures] == [
+            (broken, "OperationFailed", sorted(skipped))
+        ]
+        assert "Nothing" in failures[0]["detail"], "the reason that Argo CD gave"
+        causes = {each["name"]: each["causes"] for each in found.report["components"]}
+        assert all(causes[name] == [broken] for name in skipped)
+
+
+def test_nothing_healthy_is_a_failure(tmp_path: Path) -> None:
+    with staged(tmp_path, told("b: a", parts={"a": {"trouble": "broken"}})) as stage:
+        found = stage.deploy()
+        assert (found.code, found.results) == (1, {"a": "failed", "b": "skipped"}), found.ended.output
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
+def test_no_kind_of_trouble_is_taken_for_success(trouble: str, has_root: bool) -> None:
+    """The witness compares what is said with what is; afterwards the trouble is gone, and a run gets to the end."""
+    first = told(CHAIN, parts={"b": {"trouble": trouble, "kind": "Deployment"}}, has_root=has_root).commits[0]
+    scenario = told(CHAIN, has_root=has_root, acts=(Act(),), commits=(first, newer(first, "b", trouble="")))
+    found = played(scenario)
+    assert not found.problems
+    assert found.story[0].startswith("run-1 ended: partial")
+    assert found.story[1].startswith("run-2 ended: success")

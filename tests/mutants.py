@@ -1,0 +1,260 @@
+"""`make mutants`: changes of one line that break an invariant; the invariant's own test must see each of them.
+
+A row is a name, the invariant, the file, the line as it is, the line as it would be wrong, and the test that must fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parents[1]
+SOURCE = Path("src/windlass")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    invariant: str
+    file: str
+    old: str
+    new: str
+    test: str
+    """A file below tests/, or a test in one."""
+
+
+ORDER = "invariants/test_inv_1_dependencies_first.py"
+PATH = "invariants/test_inv_2_single_path.py"
+STATE = "invariants/test_inv_3_no_implicit_state.py"
+FAILURES = "invariants/test_inv_4_failures_are_visible.py"
+AGAIN = "invariants/test_inv_6_idempotent.py"
+HEALTH = "invariants/test_inv_7_health_is_true.py"
+HOOKS = "invariants/test_inv_8_no_hooks.py"
+LOCK, STEP = "operations/test_locking.py", "argo/test_steps.py"
+STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
+GATES, STEPS = "core/platform/gates.py", "argo/steps.py"
+
+MUTANTS = (
+    Mutant(
+        "gate ignores freshness", "INV-1", GATES,
+        '        return _lagging(seen, Reason.NOT_FRESH, "it was last compared before the operation finished", now)',
+        "        return Proof.LATER_COMPARISON",
+        STALE,
+    ),
+    Mutant(
+        "a revision seen before counts as new", "INV-1", GATES,
+        "    if state.sync is Sync.SYNCED and wanted.revisions not in seen.earlier_revisions:",
+        "    if state.sync is Sync.SYNCED:",
+        STALE,
+    ),
+    Mutant(
+        "same second counts as later", "INV-1", GATES,
+        "    if state.reconciled_at > finished:",
+        "    if state.reconciled_at >= finished:",
+        STALE,
+    ),
+    Mutant(
+        "schedule forgets a dependency", "INV-1", "core/platform/scheduling.py",
+        "        self._missing = {name: len(needed) for name, needed in graph.needs.items()}",
+        "        self._missing = {name: len(needed[:1]) for name, needed in graph.needs.items()}",
+        ORDER,
+    ),
+    Mutant(
+        "step looks at an old state", "INV-1", STEPS,
+        "        follower.catch_up()  # what defines it may have moved it just now",
+        "        pass",
+        ORDER,
+    ),
+    Mutant(
+        "out of sync after a sync is drift at once", "INV-1", GATES,
+        "    if finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER:",
+        "    if False:",
+        f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
+    ),
+    Mutant(
+        "operation without the run", "INV-2", "argo/operations.py",
+        '        "info": [{"name": RUN_ID, "value": wish.run_id}],',
+        '        "info": [],',
+        PATH,
+    ),
+    Mutant(
+        "root moves by itself", "INV-2", "argo/roots.py",
+        '            "project": "default",',
+        '            "project": "default", "syncPolicy": {"automated": {}},',
+        PATH,
+    ),
+    Mutant(
+        "bypasses are not told", "INV-2", "core/platform/compliance.py",
+        "    if operation.revisions != state.previous_revisions:",
+        "    if operation.revisions == state.previous_revisions:",
+        PATH,
+    ),
+    Mutant(
+        "kubeconfig of the developer", "INV-3", "settings/variables.py",
+        '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',
+        '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG", metavar="FILE"),',
+        STATE,
+    ),
+    Mutant(
+        "a file left behind", "INV-3", "operations/locking.py",
+        '        """At once if it is free; else after watching its holder be silent for long enough."""',
+        '        open("windlass.lock", "w").close()',
+        STATE,
+    ),
+    Mutant(
+        "failed counts as succeeded", "INV-4", "orchestrators/embedded.py",
+        "        result = Result.SUCCEEDED if isinstance(ended.judgement, Open) else Result.FAILED",
+        "        result = Result.SUCCEEDED",
+        FAILURES,
+    ),
+    Mutant(
+        "dependents are not skipped", "INV-4", "core/platform/scheduling.py",
+        "        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)",
+        "        skipped: list[str] = self.succeed(name) or [] if self._running.add(name) is None else []",
+        FAILURES,
+    ),
+    Mutant(
+        "verdict hides a failure", "INV-4", "core/platform/verdicts.py",
+        "    if all(good):",
+        "    if any(good):",
+        FAILURES,
+    ),
+    Mutant(
+        "exit code hides a failure", "INV-4", "core/platform/verdicts.py",
+        "    Verdict.PARTIAL: ExitCode.PARTIAL,",
+        "    Verdict.PARTIAL: ExitCode.SUCCESS,",
+        FAILURES,
+    ),
+    Mutant(
+        "syncs what is right", "INV-6", "core/platform/plans.py",
+        "    if state.sync is Sync.SYNCED or is_drifting(state, wanted):",
+        "    if is_drifting(state, wanted):",
+        AGAIN,
+    ),
+    Mutant(
+        "refreshes what cannot move", "INV-6", "operations/live.py",
+        "        return {place for place in places | parents if place in view and parse(view[place]).is_moving}",
+        "        return {place for place in places | parents if place in view}",
+        AGAIN,
+    ),
+    Mutant(
+        "refreshes are not counted", "INV-6", "argo/writing.py",
+        "        self.refreshes += 1",
+        "        self.refreshes += 0",
+        AGAIN,
+    ),
+    Mutant(
+        "lock without need", "INV-6", "operations/deploy.py",
+        "            if plan.is_empty and root is None:",
+        "            if plan.is_empty and root is None and not plan.unchanged:",
+        AGAIN,
+    ),
+    Mutant(
+        "Progressing is good enough", "INV-7", GATES,
+        "        case Health.HEALTHY:",
+        "        case Health.HEALTHY | Health.PROGRESSING:",
+        HEALTH,
+    ),
+    Mutant(
+        "silence is health", "INV-7", "argo/healths.py",
+        '    return Health.UNKNOWN, "it has no condition that tells its health"',
+        '    return Health.HEALTHY, ""',
+        HEALTH,
+    ),
+    Mutant(
+        "objects are not read", "INV-7", "argo/healths.py",
+        "    if there >= wanted and updated >= wanted:",
+        "    if updated >= 0:",
+        HEALTH,
+    ),
+    Mutant(
+        "hooks are overlooked", "INV-8", "core/platform/compliance.py",
+        '_ORDERING_HOOKS = {"PreSync", "PostSync"}',
+        '_ORDERING_HOOKS = {"PreSync"}',
+        HOOKS,
+    ),
+    Mutant(
+        "internal hooks are blamed", "INV-8", "core/platform/compliance.py",
+        "    return hook.type in _ORDERING_HOOKS and not hook.is_internal",
+        "    return hook.type in _ORDERING_HOOKS",
+        HOOKS,
+    ),
+    Mutant(
+        "nobody asks for the lock", "one run", "argo/writing.py",
+        "        self.allow()\n        meta = application.metadata",
+        "        meta = application.metadata",
+        STEP,
+    ),
+    Mutant(
+        "a live holder is robbed", "one run", "operations/locking.py",
+        "            is_silent = self._clock.monotonic() - began > DURATION",
+        "            is_silent = True",
+        LOCK,
+    ),
+    Mutant(
+        "writes over what it has not seen", "one run", "argo/writing.py",
+        '        guarded = {"metadata": {"resourceVersion": meta.resource_version}, **change}',
+        "        guarded = {**change}",
+        STEP,
+    ),
+    Mutant(
+        "the lock is kept", "one run", "operations/locking.py",
+        '            await self._write({"holderIdentity": ""})',
+        "            pass",
+        LOCK,
+    ),
+)  # fmt: skip
+
+
+def tested(folder: Path, test: str) -> bool:
+    """Whether a test passes on the sources in a folder."""
+    path = f"{folder / 'src'}:{folder}"
+    environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - for a process
+    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"tests/{test}"]
+    ran = subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    if ran.returncode > 1:
+        sys.exit(f"{test} could not be run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}")
+    return ran.returncode == 0
+
+
+def verdict(mutant: Mutant, folder: Path) -> str:
+    path = folder / SOURCE / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        return "its line is not there (once) any more"
+    path.write_text(text.replace(mutant.old, mutant.new))
+    try:
+        return "SURVIVED" if tested(folder, mutant.test) else "killed"
+    finally:
+        path.write_text(text)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("only", nargs="*", help="words: mutants with one of them in name, invariant or file")
+    words = parser.parse_args().only
+    chosen = [m for m in MUTANTS if not words or any(word in f"{m.name} {m.invariant} {m.file}" for word in words)]
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in ("src", "tests", "pyproject.toml"):
+            copy = shutil.copytree if (HERE / name).is_dir() else shutil.copy
+            copy(HERE / name, folder / name)
+        sick = [test for test in dict.fromkeys(mutant.test for mutant in chosen) if not tested(folder, test)]
+        if sick:
+            sys.exit(f"these fail without any mutant: {', '.join(sick)}")
+        found = []
+        for mutant in chosen:
+            found.append(verdict(mutant, folder))
+            print(f"{mutant.invariant:8} {mutant.name:44} {mutant.file:34} {found[-1]}", flush=True)
+    print(f"{found.count('killed')} of {len(found)} mutants killed")
+    return 0 if set(found) == {"killed"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

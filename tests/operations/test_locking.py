@@ -1,0 +1,183 @@
+"""The lock: one run at a time, a dead one gives way, and who lost it writes nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.sandbox.actors import stages
+from tests.simulation.playing import Play, acted
+from tests.simulation.scenarios import Act, told
+from windlass.kube.api_errors import KubeError
+from windlass.operations import locking
+from windlass.operations.locking import LEASES, NAME, Claim, Locked, LockLost
+from windlass.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.sandbox.actors.stages import World
+    from windlass.errors import WindlassError
+
+LEASE = LEASES.named(NAME, "argocd")
+
+
+def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with stages.world() as world:
+            await work(world)
+
+    stages.run(main())
+
+
+def held(w: World, holder: str, lost: Callable[[WindlassError], None] = lambda _: None) -> Any:
+    return locking.locked(w.kube, Claim(holder, "argocd", w.kube.clock.now), lost)
+
+
+async def rest(seconds: float) -> None:
+    await asyncio.sleep(seconds)  # noqa: TID251 - of the loop that jumps
+
+
+async def holder(w: World) -> str:
+    return str((await w.kube.get(LEASE))["spec"].get("holderIdentity"))
+
+
+def test_it_is_held_renewed_and_let_go() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one") as lock:
+            first = (await w.kube.get(LEASE))["spec"]
+            assert first["holderIdentity"] == "one"
+            await rest(60)
+            lock.check()
+            assert (await w.kube.get(LEASE))["spec"]["renewTime"] > first["renewTime"]
+        assert not await holder(w)
+        async with held(w, "two"):
+            assert (await w.kube.get(LEASE))["spec"]["leaseTransitions"] == 2
+
+    on_a_cluster(work)
+
+
+def test_it_is_let_go_after_an_error_too() -> None:
+    async def work(w: World) -> None:
+        with pytest.raises(ExceptionGroup):
+            async with held(w, "one"):
+                raise KubeError("something")
+        assert not await holder(w)
+
+    on_a_cluster(work)
+
+
+def test_while_it_is_renewed_nobody_else_gets_it() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one"):
+            with pytest.raises(Locked, match="another run is at work: run one, since 20"):
+                async with held(w, "two"):
+                    pass
+            assert await holder(w) == "one"
+
+    on_a_cluster(work)
+
+
+def test_who_waits_while_it_is_let_go_gets_it() -> None:
+    """Letting go is a write, too; it is not taken for a sign of life."""
+
+    async def work(w: World) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            async with held(w, "one"):
+                await rest(4.5)  # just renewed
+                waiting = tasks.create_task(self_held(w))
+                await rest(0.5)
+            assert await waiting == "two"
+
+    async def self_held(w: World) -> str:
+        async with held(w, "two"):
+            return await holder(w)
+
+    on_a_cluster(work)
+
+
+def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
+    async def work(w: World) -> None:
+        far = "2099-01-01T00:00:00.000000Z"  # what the dead one wrote does not count
+        spec = {"holderIdentity": "dead", "renewTime": far, "acquireTime": far, "leaseDurationSeconds": 15}
+        meta = {"name": NAME, "namespace": "argocd"}
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+        await w.kube.create(LEASES.within("argocd"), body)
+        began = asyncio.get_running_loop().time()
+        async with held(w, "two"):
+            waited = asyncio.get_running_loop().time() - began
+            assert locking.DURATION < waited < locking.DURATION + 3
+            assert await holder(w) == "two"
+
+    on_a_cluster(work)
+
+
+def test_one_that_is_lost_is_told_and_checked() -> None:
+    async def work(w: World) -> None:
+        told: list[WindlassError] = []
+        async with held(w, "one", told.append) as lock:
+            lock.check()
+            await w.kube.patch(LEASE, {"spec": {"holderIdentity": "two"}})
+            await rest(5)
+            with pytest.raises(LockLost):
+                lock.check()
+            assert [str(error.what) for error in told] == ["somebody else has taken the lock"]
+        assert await holder(w) == "two", "what is not ours is not let go"
+
+    on_a_cluster(work)
+
+
+def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
+    async def work(w: World) -> None:
+        told: list[WindlassError] = []
+        async with held(w, "one", told.append) as lock:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
+            await rest(9)
+            lock.check()
+            await rest(locking.DURATION - 9 - 0.5)
+            with pytest.raises(LockLost):
+                lock.check()
+            await rest(10)
+            assert told
+
+    on_a_cluster(work)
+
+
+def test_an_answer_that_got_lost_is_no_rival() -> None:
+    """The renewal was carried out: the next one meets our own write."""
+
+    async def work(w: World) -> None:
+        told: list[WindlassError] = []
+        async with held(w, "one", told.append) as lock:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", sever="after", times=1))
+            await rest(30)
+            lock.check()
+        assert not told
+        assert not await holder(w)
+
+    on_a_cluster(work)
+
+
+def test_a_run_that_loses_the_lock_writes_nothing_more() -> None:
+    async def work(play: Play) -> None:
+        calls = play.sandbox.caller()
+
+        async def robbed() -> None:
+            await rest(3.0)
+            await calls.patch("leases.coordination.k8s.io", NAME, {"spec": {"holderIdentity": "thief"}}, "argocd")
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(robbed())
+            ended = await play.run(Act())
+        # Between the theft and the next renewal nobody knows; the witness sees what was written then.
+        known = [line for line in play.witness.problems if "while thief held the lock" in line]
+        late = [line for line in known if line > "2030-01-01T00:00:08"]
+        assert not late, late
+        assert ended.report is not None
+        assert ended.report.summary.was_interrupted
+        assert ended.report.summary.exit_code in {1, 2}
+        assert play.witness.holder == "thief"
+
+    acted(told("f: e; e: d; d: c; c: b; b: a"), work)

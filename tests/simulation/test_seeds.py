@@ -1,0 +1,37 @@
+"""The first hundred seeds, with every change; `make sim` plays ten thousand."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.playing import simulate
+from tests.simulation.scenarios import SMALL_SEEDS
+
+TENTH = SMALL_SEEDS // 10
+
+
+@pytest.mark.parametrize("first", range(0, SMALL_SEEDS, TENTH))
+def test_no_invariant_breaks(first: int) -> None:
+    told = [simulate(seed) for seed in range(first, first + TENTH)]
+    wrong = [f"make sim SEED={each.seed}: {problem}" for each in told for problem in each.problems[:1]]
+    assert not wrong, "\n".join(wrong)
+    assert sum(each.operations for each in told) > TENTH, "the oracle has seen operations"
+
+
+def test_a_seed_is_the_same_story_in_any_process() -> None:
+    code = "import sys; from tests.simulation import test_seeds; print(test_seeds.fingerprint(7))"
+    found = {fingerprint(7)}
+    for number in ("1", "2"):
+        environ = {**os.environ, "PYTHONHASHSEED": number}  # noqa: TID251 - for a process
+        ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environ, text=True)
+        found.add(ran.stdout.strip())
+    assert len(found) == 1
+
+
+def fingerprint(seed: int) -> str:
+    return hashlib.sha256(simulate(seed).journal).hexdigest()

@@ -1,0 +1,141 @@
+"""What is true in the cluster, whatever anybody says: the store's own objects, read at the moment of each write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.scenarios import ARGOCD, NAMESPACE, Part
+from windlass.argo.applications import RUN_ID
+from windlass.argo.roots import NAME as ROOT_NAME
+from windlass.core.platform.applications import ResourceRef
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.simulation.scenarios import Scenario
+    from windlass.sandbox.sandboxes import Sandbox
+    from windlass.sandbox.stores import Change
+
+Body = dict[str, Any]
+APPLICATIONS = "applications.argoproj.io"
+LEASES = "leases.coordination.k8s.io"
+
+
+@dataclass
+class Witness:
+    """Listens to every write to an Application and notes what should not have been."""
+
+    sandbox: Sandbox
+    scenario: Scenario
+    commits: list[str] = field(default_factory=list)
+    """The hashes of what was pushed, in order."""
+    since: int = 0
+    """The commit that was the newest when the current run began."""
+    problems: list[str] = field(default_factory=list)
+    operations: list[tuple[str, str]] = field(default_factory=list)
+    """(run id, Application), in the order of writing."""
+
+    def __post_init__(self) -> None:
+        self.sandbox.server.store.listen(APPLICATIONS, "", self._hear)
+
+    def _hear(self, change: Change) -> None:
+        old, new = change.old.load() if change.old else {}, change.new.load()
+        asked = new.get("operation")
+        if asked and asked != old.get("operation") and change.type != "DELETED":
+            if old.get("operation"):
+                self._blame(new, "an operation was written over another one")
+            self._judge(new, asked)
+        self._judge_end(old, new)
+
+    def _judge(self, application: Body, asked: Body) -> None:
+        run_id = run_of(asked)
+        if not run_id:
+            return  # Argo CD's own; whether it may move anything is judged at its end
+        name = application["metadata"]["name"]
+        self.operations.append((run_id, name))
+        holder = self.holder
+        if holder != run_id:
+            self._blame(application, f"{run_id} wrote an operation while {holder or 'nobody'} held the lock")
+        sync = asked["sync"]
+        rows = sync.get("resources") or ()
+        moved = [row["name"] for row in rows if row["kind"] == "Application"] if name == ROOT_NAME else [name]
+        for node in moved:
+            for need in self.scenario.platform.graph.needs[node]:
+                if why := self._why_not_ready(need, sync["revision"]):
+                    self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
+
+    def _judge_end(self, old: Body, new: Body) -> None:
+        """INV-2: whatever reaches a new revision was moved there by a run."""
+        before, after = (each.get("status", {}).get("operationState") or {} for each in (old, new))
+        if after.get("phase") != "Succeeded" or before.get("phase") == "Succeeded":
+            return
+        history = new["status"].get("history") or [{}]
+        previous = history[-2].get("revision") if len(history) > 1 else None
+        revision = after["syncResult"]["revision"]
+        is_pinned = new["spec"]["source"]["targetRevision"] == revision  # by a sync of the root, which was judged
+        if revision != previous and not run_of(after["operation"]) and not is_pinned:
+            self._blame(new, f"somebody moved it to {revision[:8]}")
+
+    def _why_not_ready(self, node: str, revision: str) -> str:
+        """Empty if it is, at this commit; where each follows the branch itself, at one not older than the run."""
+        number = self.commits.index(revision)
+        numbers = [number] if self.scenario.has_root else range(self.since, len(self.commits))
+        return self.why_not_ready(node, numbers)
+
+    def why_not_ready(self, node: str, numbers: Iterable[int]) -> str:
+        """Empty if its objects are those of one of these commits, and its pods are ready."""
+        target = self.scenario.platform.applications[node].target
+        name = target.name if isinstance(target, ResourceRef) else node
+        found = [self._why_not(self.scenario.commits[number][name]) for number in numbers]
+        return "" if "" in found else found[-1]
+
+    def _why_not(self, part: Part) -> str:
+        if part.trouble in {"refused", "broken"}:
+            return f"{part.trouble} at version {part.version}"
+        shown = self._find("configmaps", part.name)
+        if not shown or shown["data"]["value"] != str(part.version):
+            return f"its ConfigMap is not of version {part.version}"
+        if not part.kind:
+            return ""
+        found = self._find(f"{part.kind.lower()}s.apps", part.name)
+        if not found or _image(found["spec"]["template"]) != part.image:
+            return f"its {part.kind} is not of version {part.version}"
+        ready = sum(self._is_ready(pod.load(), part) for pod in self._pods(part.name))
+        return "" if ready >= part.replicas else f"{ready} of {part.replicas} pods of version {part.version} are ready"
+
+    def _pods(self, name: str) -> list[Any]:
+        listed = self.sandbox.server.store.list("pods", NAMESPACE)
+        return [pod for pod in listed if pod.labels.get("app") == name]
+
+    def _is_ready(self, pod: Body, part: Part) -> bool:
+        rows = pod.get("status", {}).get("conditions") or ()
+        ready = any(row["type"] == "Ready" and row["status"] == "True" for row in rows)
+        return ready and _image(pod) == part.image and not pod["metadata"].get("deletionTimestamp")
+
+    def _find(self, kind: str, name: str, namespace: str = NAMESPACE) -> Body | None:
+        found = self.sandbox.server.store.get(kind, namespace, name)
+        return found.load() if found else None
+
+    @property
+    def holder(self) -> str:
+        """The run that holds the lock."""
+        lease = self._find(LEASES, "windlass", ARGOCD)
+        return str(lease["spec"].get("holderIdentity") or "") if lease else ""
+
+    def pending(self) -> list[str]:
+        """Applications with an operation of ours that waits or runs."""
+        listed = self.sandbox.server.store.list(APPLICATIONS, ARGOCD)
+        bodies = [(item.name, item.load().get("operation")) for item in listed]
+        return [name for name, asked in bodies if asked and run_of(asked)]
+
+    def _blame(self, application: Body, what: str) -> None:
+        self.problems.append(f"{self.sandbox.sources.timestamp()} {application['metadata']['name']}: {what}")
+
+
+def run_of(operation: Body) -> str:
+    return next((row["value"] for row in operation.get("info") or () if row["name"] == RUN_ID), "")
+
+
+def _image(holder: Body) -> str:
+    return str(holder["spec"]["containers"][0]["image"])
