@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "out of sync after a sync is drift at once", "INV-1", GATES,
-        "    if finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER:",
+        "    if _may_have_missed_the_sync(state, now):",
         "    if False:",
         f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
     ),

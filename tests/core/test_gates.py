@@ -132,7 +132,9 @@ def test_out_of_sync_in_the_same_second_may_be_a_comparison_from_before() -> Non
 
 
 def test_out_of_sync_later_is_drift_and_opens() -> None:
-    judgement = judged(shown(sync=Sync.OUT_OF_SYNC, reconciled_at=at(3)))
+    found = seen((3, shown(sync=Sync.OUT_OF_SYNC, reconciled_at=at(3))))
+    early, judgement = gates.judge(OURS, found, at(12)), gates.judge(OURS, found, at(12.1))
+    assert isinstance(early, Wait), "it may have been compared without what the sync did"
     assert isinstance(judgement, Open)
     assert judgement.evidence.is_drifting
 

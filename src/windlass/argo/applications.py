@@ -317,13 +317,6 @@ def requested_run(application: Application) -> str | None:
     return _run_id(application.operation) if application.operation else None
 
 
-def last_asked(application: Application) -> tuple[str | None, list[Plain]]:
-    """The run and the resources of the last operation: with the second of its start, that is what tells two apart."""
-    state = (application.status or _NO_STATUS).operation_state
-    asked = (state.operation if state else None) or _Requested()
-    return _run_id(asked), (asked.sync.resources if asked.sync else None) or []
-
-
 def _run_id(asked: _Requested) -> str | None:
     return next((row.value for row in asked.info or () if row.name == RUN_ID and row.value), None)
 

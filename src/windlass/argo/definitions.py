@@ -9,7 +9,7 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from windlass.argo.applications import APPLICATIONS, Application, Place, last_asked, parse, result_of
+from windlass.argo.applications import APPLICATIONS, Application, Place, parse, result_of
 from windlass.argo.operations import Wish
 from windlass.core.platform.snapshots import Parent, Phase
 
@@ -69,7 +69,7 @@ class Definitions:
             if follower.current is None:
                 return "it does not exist"
             state = parse(follower.current)
-            is_other = state.operation != before or last_asked(follower.current) == (wish.run_id, [*wish.resources])
+            is_other = state.operation != before or _synced_by(follower.current) == [*wish.resources]
             if is_written and not state.is_busy and is_other:
                 return follower.current
             if not is_written and not state.is_busy:
@@ -85,6 +85,13 @@ class Definitions:
 
 def _named(child: Place) -> Plain:
     return {"group": APPLICATIONS.group, "kind": APPLICATIONS.kind, "namespace": child[0], "name": child[1]}
+
+
+def _synced_by(application: Application) -> list[Plain]:
+    """What the last operation named: two within one second differ in nothing else."""
+    state = application.status.operation_state if application.status else None
+    asked = state.operation.sync if state and state.operation else None
+    return (asked.resources if asked else None) or []
 
 
 def _failure(parent: Application, child: Place) -> str:

@@ -209,6 +209,8 @@ def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa:
     proof = _proof(wanted, seen, state, now)
     if not isinstance(proof, Proof):
         return proof
+    if _may_have_missed_the_sync(state, now):
+        return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     return _judge_health(_evidence(wanted, state, proof, now), wanted, seen)
 
 
@@ -248,9 +250,6 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
     if state.compared_to != wanted.sources or state.sync is Sync.UNKNOWN:
         return _lagging(seen, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)
     finished = state.operation.finished_at if state.operation else None
-    if finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER:
-        # Argo CD may have compared what was there before the sync: what it watches reaches it a moment later.
-        return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     if wanted.run_id is None:
         return _proof_untouched(state, finished, now)
     if finished is None or state.reconciled_at is None or state.reconciled_at < finished:
@@ -264,6 +263,12 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
     if seen.refresh_asked:
         return Proof.REFRESHED
     return RefreshNeeded(Reason.NOT_FRESH, "comparison and operation show the same second")
+
+
+def _may_have_missed_the_sync(state: ApplicationState, now: datetime) -> bool:
+    """What Argo CD watches reaches it a moment later: out of sync may be what was there before, with its health."""
+    finished = state.operation.finished_at if state.operation else None
+    return finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER
 
 
 def _proof_untouched(state: ApplicationState, finished: datetime | None, now: datetime) -> Proof | Wait:
