@@ -33,6 +33,7 @@ ORDER = "invariants/test_inv_1_dependencies_first.py"
 PATH = "invariants/test_inv_2_single_path.py"
 STATE = "invariants/test_inv_3_no_implicit_state.py"
 FAILURES = "invariants/test_inv_4_failures_are_visible.py"
+REVERSE = "invariants/test_inv_5_reverse_order.py"
 AGAIN = "invariants/test_inv_6_idempotent.py"
 HEALTH = "invariants/test_inv_7_health_is_true.py"
 HOOKS = "invariants/test_inv_8_no_hooks.py"
@@ -130,6 +131,18 @@ MUTANTS = (
         "    Verdict.PARTIAL: ExitCode.PARTIAL,",
         "    Verdict.PARTIAL: ExitCode.SUCCESS,",
         FAILURES,
+    ),
+    Mutant(
+        "teardown goes forward", "INV-5", "core/platform/plans.py",
+        "        platform.graph.reversed(),",
+        "        platform.graph,",
+        REVERSE,
+    ),
+    Mutant(
+        "going is as good as gone", "INV-5", GATES,
+        "    if state is None:\n        return Open(",
+        "    if state is None or state.is_deleting:\n        return Open(",
+        REVERSE,
     ),
     Mutant(
         "syncs what is right", "INV-6", "core/platform/plans.py",

@@ -127,7 +127,7 @@ def manifests(part: Part) -> list[dict[str, Any]]:
         }.get(part.trouble, {})
         spec: dict[str, Any] = {"replicas": part.replicas, "annotations": marks}
         if part.kind == "Deployment":
-            spec["progressDeadlineSeconds"] = 90
+            spec["progressDeadlineSeconds"] = 300  # longer than any of them takes
         else:
             spec["serviceName"] = part.name
         found.append(workload(part.kind, part.name, part.image, **spec))
