@@ -225,15 +225,15 @@ MUTANTS = (
 )  # fmt: skip
 
 
-def tested(folder: Path, test: str) -> bool:
-    """Whether a test passes on the sources in a folder."""
+def tested(folder: Path, test: str) -> str:
+    """Empty if a test passes on the sources in a folder, else what it says."""
     path = f"{folder / 'src'}:{folder}"
     environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - for a process
     words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"tests/{test}"]
     ran = subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
     if ran.returncode > 1:
         sys.exit(f"{test} could not be run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}")
-    return ran.returncode == 0
+    return ran.stdout if ran.returncode else ""
 
 
 def verdict(mutant: Mutant, folder: Path) -> str:
@@ -243,7 +243,7 @@ def verdict(mutant: Mutant, folder: Path) -> str:
         return "its line is not there (once) any more"
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        return "SURVIVED" if tested(folder, mutant.test) else "killed"
+        return "killed" if tested(folder, mutant.test) else "SURVIVED"
     finally:
         path.write_text(text)
 
@@ -258,9 +258,9 @@ def main() -> int:
         for name in ("src", "tests", "pyproject.toml"):
             copy = shutil.copytree if (HERE / name).is_dir() else shutil.copy
             copy(HERE / name, folder / name)
-        sick = [test for test in dict.fromkeys(mutant.test for mutant in chosen) if not tested(folder, test)]
-        if sick:
-            sys.exit(f"these fail without any mutant: {', '.join(sick)}")
+        for test in dict.fromkeys(mutant.test for mutant in chosen):
+            if said := tested(folder, test):
+                sys.exit(f"{test} fails without any mutant:\n{said[-3000:]}")
         found = []
         for mutant in chosen:
             found.append(verdict(mutant, folder))
