@@ -182,8 +182,8 @@ MUTANTS = (
     ),
     Mutant(
         "objects are not read", "INV-7", "argo/healths.py",
-        "    if there >= wanted and updated >= wanted:",
-        "    if updated >= 0:",
+        "    if there < wanted:",
+        "    if there < 0:",
         HEALTH,
     ),
     Mutant(
@@ -200,8 +200,8 @@ MUTANTS = (
     ),
     Mutant(
         "nobody asks for the lock", "one run", "argo/writing.py",
-        "        self.allow()\n        meta = application.metadata",
-        "        meta = application.metadata",
+        "        self.allow()\n        meta = {",
+        "        meta = {",
         STEP,
     ),
     Mutant(
@@ -212,8 +212,8 @@ MUTANTS = (
     ),
     Mutant(
         "writes over what it has not seen", "one run", "argo/writing.py",
-        '        guarded = {"metadata": {"resourceVersion": meta.resource_version}, **change}',
-        "        guarded = {**change}",
+        '        meta = {**change.get("metadata", {}), "resourceVersion": application.metadata.resource_version}',
+        '        meta = {**change.get("metadata", {})}',
         STEP,
     ),
     Mutant(
