@@ -80,7 +80,12 @@ OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
         (state(sync=Sync.OUT_OF_SYNC), None, ""),
         (state(sync=Sync.UNKNOWN), Verb.SYNC, "it is Unknown"),
         (state(operation=operation(Phase.FAILED)), Verb.SYNC, "its last operation ended Failed"),
-        (state(operation=operation(Phase.RUNNING)), Verb.AWAIT, "an operation is running"),
+        (
+            state(operation=operation(Phase.RUNNING), operation_requested=True),
+            Verb.AWAIT,
+            "an operation is waiting or running",
+        ),
+        (state(operation=operation(Phase.RUNNING)), Verb.SYNC, "its last operation was abandoned"),
         (state(Health.PROGRESSING), Verb.AWAIT, "it is Progressing"),
         (state(is_deleting=True), Verb.AWAIT, "it is being deleted"),
         (state(operation=OPERATION_OF_NOW, reconciled_at=at(-1)), Verb.AWAIT, "an operation finished a moment ago"),
@@ -89,7 +94,7 @@ OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
     ],
     ids=[
         "other revision", "out of sync", "out of sync at another", "partial sync", "drifting", "unknown", "failed",
-        "running", "progressing", "deleting", "just now", "moving", "right",
+        "running", "abandoned", "progressing", "deleting", "just now", "moving", "right",
     ],
 )  # fmt: skip
 def test_why(seen: ApplicationState, verb: Verb | None, why: str) -> None:

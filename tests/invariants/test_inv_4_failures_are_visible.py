@@ -37,7 +37,8 @@ def test_the_process_tells_what_failed_and_what_was_not_begun(
         assert [(each["name"], each["reason"], each["blocks"]) for each in failures] == [
             (broken, "OperationFailed", sorted(skipped))
         ]
-        assert "Nothing" in failures[0]["detail"], "the reason that Argo CD gave"
+        said = " ".join([failures[0]["detail"], *failures[0]["diagnostics"]])
+        assert "Nothing" in said, "the reason that Argo CD gave"
         causes = {each["name"]: each["causes"] for each in found.report["components"]}
         assert all(causes[name] == [broken] for name in skipped)
 

@@ -70,9 +70,9 @@ class Definitions:
                 return "it does not exist"
             state = parse(follower.current)
             is_other = state.operation != before or _synced_by(follower.current) == [*wish.resources]
-            if is_written and not state.is_busy and is_other:
+            if is_written and not state.operation_requested and is_other:
                 return follower.current
-            if not is_written and not state.is_busy:
+            if not is_written and not state.operation_requested:
                 answer = await self._writer.try_sync(follower.current, wish)
                 if isinstance(answer, str):
                     return answer

@@ -176,7 +176,7 @@ class _Removal:
         for member in family(application, self.stage.applications.view, self.places):
             if member is not application:
                 await self.stage.writer.cascade(member)
-        if parse(application).is_busy:
+        if parse(application).operation_requested:
             application = await self.stage.writer.end_operation(application)  # Argo CD would wait for it
         await self.stage.writer.remove(application)
         self.asked |= {application.metadata.uid}

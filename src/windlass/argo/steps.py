@@ -239,7 +239,7 @@ def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
     """Why nothing can be asked of it now."""
     if state.is_deleting:
         return Wait(Reason.DELETING, "it is being deleted")
-    if state.is_busy:
+    if state.operation_requested:
         return Wait(Reason.OPERATION_RUNNING, "an operation that is not ours waits or runs")
     if not wanted or not state.sources:
         return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")

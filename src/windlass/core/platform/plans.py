@@ -161,6 +161,8 @@ def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
     operation = state.operation
     if state.revisions != wanted:
         return f"it is at {gates.short(state.revisions)}, wanted is {gates.short(wanted)}"
+    if state.is_abandoned:
+        return "its last operation was abandoned"
     if operation is not None and operation.phase in {Phase.FAILED, Phase.ERROR}:
         return f"its last operation ended {operation.phase}"
     if state.sync is Sync.SYNCED or is_drifting(state, wanted):

@@ -126,9 +126,9 @@ class ApplicationState:
     kinds: frozenset[ResourceKind] = frozenset()
 
     @property
-    def is_busy(self) -> bool:
-        """An operation waits or runs: there can be no other one now."""
-        return self.operation_requested or (self.operation is not None and not self.operation.is_over)
+    def is_abandoned(self) -> bool:
+        """An operation that is shown as going on, and that nobody drives: its request was taken back in between."""
+        return not self.operation_requested and self.operation is not None and not self.operation.is_over
 
     @property
     def errors(self) -> tuple[Condition, ...]:
