@@ -37,15 +37,14 @@ WORKLOADS = {
 
 async def diagnosed(reader: KubeReader, application: Application) -> tuple[str, ...]:
     lines = list(_said(application))
-    if is_remote(application):
-        return tuple(lines)
-    try:
-        async with asyncio.timeout(WITHIN):
-            lines.extend([line async for line in _of_workloads(reader, application)])
-    except TimeoutError:
-        lines.append(f"more could not be read within {WITHIN:g} s")
-    except KubeError as error:
-        lines.append(f"more could not be read: {error.what}")
+    if not is_remote(application):
+        try:
+            async with asyncio.timeout(WITHIN):
+                lines.extend([line async for line in _of_workloads(reader, application)])
+        except TimeoutError:
+            lines.append(f"more could not be read within {WITHIN:g} s")
+        except KubeError as error:
+            lines.append(f"more could not be read: {error.what}")
     return tuple(without_secret_shapes(line)[:LONGEST] for line in lines)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import sys
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,12 @@ from windlass.argo import health_judges, health_scripts
 from windlass.argo.roots import Root
 from windlass.cli import connecting
 from windlass.cli.options import given
-from windlass.cli.telling import Followed, following
+from windlass.cli.telling import Followed, following, shown
 from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
 from windlass.operations.observing import ARGOCD
-from windlass.operations.runs import Access, Control
+from windlass.operations.runs import Access, Control, unwrapped
 from windlass.settings.loading import Inputs, load
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
         async with connecting.reading(options, environ, argocd_of(settings), checks_of(settings)) as cluster:
             return await planning.plan(cluster, wish)
 
-    return connecting.run(work())
+    found = connecting.run(work())
+    return replace(found, report=shown(found.report, Followed(action, settings.values, settings.mounts)))
 
 
 def root_of(settings: Settings) -> Root | None:
@@ -82,11 +84,11 @@ def acted(
 
     async def work() -> Report:
         async with following(run, environ) as tell:
-            report = await _acted(connecting.calls_to(options, environ), settings, Control(tell), act)
+            report = shown(await _acted(connecting.calls_to(options, environ), settings, Control(tell), act), run)
             tell.ended(report)
             return report
 
-    return asyncio.run(work())
+    return connecting.run(work())
 
 
 async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -> Report:
@@ -96,7 +98,10 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
     try:
         _stop_by_signals(control)
         control.tell(PhaseBegan(RunPhase.CONNECT))
-        now, argocd = await connecting.server_clock(calls), argocd_of(settings)
+        async with control.within(limit):
+            with unwrapped():
+                now = await control.unless_stopped(connecting.server_clock(calls))
+        argocd = argocd_of(settings)
         async with health_judges.scripted(client, argocd, checks_of(settings)) as judge:
             return await act(Access(client, now, argocd, str(uuid.uuid4()), control, limit, judge))
     finally:

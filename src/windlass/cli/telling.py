@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.core.platform import foreign_texts
 from windlass.core.platform.events import Level, Noticed
 from windlass.kube.clocks import Clock
 from windlass.telemetry.emitting import Ways, emitting
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from windlass.cli.live_views import LiveView
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.reports import Report
     from windlass.settings.mounts import Mounts
     from windlass.settings.variables import Value
     from windlass.telemetry.following import Receiver
@@ -97,6 +99,11 @@ def _ways(run: Followed, secrets: dict[str, str]) -> Ways:
         gateway=Gateway(gateway, secrets.get("pushgateway-auth", "")) if gateway else None,
         environment=run.text("environment"),
     )
+
+
+def shown(report: Report, run: Followed) -> Report:
+    """As it may be shown: without a secret in the words of others."""
+    return foreign_texts.changed(report, Redactions(dict(_secrets(run)).values()))
 
 
 def _secrets(run: Followed) -> Iterator[tuple[str, str]]:

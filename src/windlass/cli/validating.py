@@ -14,7 +14,7 @@ import msgspec
 from windlass.argo import health_scripts
 from windlass.cli import connecting
 from windlass.cli.options import given
-from windlass.cli.telling import Followed, following
+from windlass.cli.telling import Followed, following, shown
 from windlass.core.platform import gates, report_documents, report_junit, report_texts
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.events import PhaseBegan, RunPhase
@@ -27,6 +27,7 @@ from windlass.settings.loading import Inputs, load
 from windlass.settings.mistakes import InvalidSettings
 from windlass.settings.mounts import read_mounts
 from windlass.settings.variables import read_settings
+from windlass.telemetry.redactions import Redactions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +80,7 @@ async def _validated(
         async with reading as cluster:
             tell(PhaseBegan(RunPhase.OBSERVE))
             whole = replace(wish, environment=wish.environment or cluster.reader.server)
-            report = await _in_time(cluster, whole, _limit(run.values))
+            report = shown(await _in_time(cluster, whole, _limit(run.values)), run)
         tell.ended(report)
         return report
 
@@ -109,10 +110,11 @@ def waited(
         raise InvalidInput(f"{application!r} is no Application", hint="it is NAME or NAMESPACE/NAME")
     values = _values({key: value for key, value in options.items() if key != "revision"}, environ)
     wish = waiting.Wish(ApplicationRef(name, namespace or None), tuple(options["revision"]), _limit(values))
+    redact = Redactions()
 
     async def work() -> Open | Failed | waiting.OutOfTime:
         async with connecting.reading(options, environ) as cluster:
-            return await waiting.wait(cluster, wish, lambda detail: tell(f"waiting: {detail}"))
+            return await waiting.wait(cluster, wish, lambda detail: tell(f"waiting: {redact(detail)}"))
 
     match connecting.run(work()):
         case Open(evidence):
@@ -120,10 +122,10 @@ def waited(
             words = f"{evidence.health} at {gates.short(evidence.shown)}{drifting} ({evidence.proof})"
             return f"{application}: {words}", ExitCode.SUCCESS
         case Failed(reason, detail):
-            return f"{application}: {reason}: {detail}", ExitCode.FAILURE
+            return f"{application}: {reason}: {redact(detail)}", ExitCode.FAILURE
         case waiting.OutOfTime(detail):
             words = report_texts.duration_words(wish.limit)
-            return f"{application}: out of time after {words}: {detail}", ExitCode.TIMEOUT
+            return f"{application}: out of time after {words}: {redact(detail)}", ExitCode.TIMEOUT
 
 
 def _values(options: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, Value]:

@@ -78,7 +78,7 @@ class Control:
             working.cancel()
             stopping.cancel()
         if working.cancelled():
-            raise OutOfTime(self.why) if self.is_out_of_time else WindlassError(self.why)
+            raise OutOfTime(self.why, hint="see --timeout") if self.is_out_of_time else WindlassError(self.why)
         return working.result()
 
     def _end(self, why: str) -> None:

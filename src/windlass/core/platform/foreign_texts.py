@@ -1,0 +1,35 @@
+"""The words in a report that are not ours: messages of Argo CD, of the API server, of pods. They may hold anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windlass.core.platform.reports import Component, Report
+
+
+def changed(report: Report, change: Callable[[str], str]) -> Report:
+    """The report with each of them changed; names, revisions and numbers stay."""
+    failures = [
+        replace(each, detail=change(each.detail), diagnostics=tuple(map(change, each.diagnostics)))
+        for each in report.failures
+    ]
+    return replace(
+        report,
+        components=tuple(_component(each, change) for each in report.components),
+        failures=tuple(failures),
+        steps=tuple(replace(step, why=change(step.why)) for step in report.steps),
+        unmet=tuple(replace(each, why=change(each.why)) for each in report.unmet),
+        compliance=tuple(replace(each, what=change(each.what)) for each in report.compliance),
+        notices=tuple(map(change, report.notices)),
+    )
+
+
+def _component(component: Component, change: Callable[[str], str]) -> Component:
+    evidence = component.evidence
+    if evidence is None:
+        return component
+    return replace(component, evidence=replace(evidence, health_message=change(evidence.health_message)))

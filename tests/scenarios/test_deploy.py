@@ -1,0 +1,155 @@
+"""`windlass deploy` as a process: how it ends when somebody or something ends it early, and what it never shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.processes import Ended
+from tests.sandbox.actors.objects import URL, application, config, workload
+from tests.scenarios.clusters import APPS, Running, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LEASES = "leases.coordination.k8s.io"
+LOG = "no entry with correct horse at https://me:horse@git.test"
+SLOW = {"sandbox.windlass.dev/ready-after": "never"}
+PATIENT = {"simple": {"sync": "30s", "health": "30s", "degradedGrace": "2s"}}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("cluster")) as found:
+        found.repository.push(
+            {
+                "web/all.yaml": [config("web")],
+                "held/all.yaml": [config("held")],
+                "slow/all.yaml": [workload(name="slow", annotations=SLOW)],
+            }
+        )
+        for name in ("web", "slow", "held"):
+            found.do(found.sandbox.caller().create(APPS, application(name)))
+        found.rest(1)
+        yield found
+
+
+def files(folder: Path, *nodes: str | dict[str, Any], **spec: Any) -> list[str]:
+    rows = [{"name": node} if isinstance(node, str) else node for node in nodes]
+    stacks = [{"name": "all", "applications": rows}]
+    document = {
+        "apiVersion": "windlass.dev/v1alpha1",
+        "kind": "Platform",
+        "metadata": {"name": "mine"},
+        "spec": {"profiles": PATIENT, **spec, "stacks": stacks},
+    }
+    environment = {"name": "staging", "domain": "x.test", "gitRepository": URL, "gitRevision": "main"}
+    (folder / "dag.yaml").write_text(json.dumps(document))
+    (folder / "environment.yaml").write_text(json.dumps(environment))
+    named = ["--dag", str(folder / "dag.yaml"), "--environment-file", str(folder / "environment.yaml")]
+    return [*named, "--environment", "staging", "--secrets", str(folder), "--log-format", "text"]
+
+
+def begun(kubeconfig: Path, *arguments: str) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PYTHONPATH"))}  # noqa: TID251
+    return subprocess.Popen(
+        [sys.executable, "-m", "windlass", "deploy", *arguments],
+        env={"PATH": "/usr/bin:/bin", "KUBECONFIG_PATH": str(kubeconfig), **kept},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    stdout, stderr = process.communicate(timeout=50)
+    return Ended(process.returncode, stdout, stderr)
+
+
+def told(process: subprocess.Popen[str], words: str) -> str:
+    """What it has logged up to these words."""
+    assert process.stderr is not None
+    seen = ""
+    for line in process.stderr:
+        seen += line
+        if words in line:
+            return seen
+    raise AssertionError(f"never said {words!r}:\n{seen}")
+
+
+def test_the_first_signal_ends_it_with_a_report(cluster: Running, tmp_path: Path) -> None:
+    process = begun(cluster.kubeconfig, *files(tmp_path, "slow"))
+    told(process, "sync begins")
+    process.send_signal(signal.SIGTERM)
+    found = ended(process)
+    assert found.code == 1
+    assert "failure, interrupted" in found.stdout
+
+
+def test_the_second_signal_ends_it_at_once_in_one_line(cluster: Running, tmp_path: Path) -> None:
+    lease = {"metadata": {"name": "windlass", "namespace": "argocd"}, "spec": {"holderIdentity": "one that died"}}
+    cluster.do(
+        cluster.sandbox.caller().apply(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
+    )
+    process = begun(cluster.kubeconfig, *files(tmp_path, "held"))
+    told(process, "lock begins")
+    for _ in range(2):
+        cluster.rest(0.5)
+        process.send_signal(signal.SIGTERM)
+    found = ended(process)
+    assert (found.code, found.stdout) == (1, "")
+    assert "Traceback" not in found.stderr
+    assert found.stderr.endswith("interrupted\n")
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig that leads to a server that takes requests and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        path = tmp_path / "kubeconfig"
+        document = {
+            "clusters": [{"name": "it", "cluster": {"server": f"http://{host}:{port}"}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+            "users": [{"name": "me", "user": {}}],
+            "current-context": "it",
+        }
+        path.write_text(json.dumps(document))
+        yield path
+
+
+def test_a_server_that_never_answers_is_out_of_time(silent: Path, tmp_path: Path) -> None:
+    found = ended(begun(silent, *files(tmp_path, "web"), "--timeout", "1s"))
+    assert found.code == 4
+    assert "hint:  see --timeout" in found.stderr
+
+
+def test_a_signal_is_heard_while_a_server_does_not_answer(silent: Path, tmp_path: Path) -> None:
+    process = begun(silent, *files(tmp_path, "web"))
+    told(process, "connect begins")
+    process.send_signal(signal.SIGTERM)
+    began = time.monotonic()  # noqa: TID251 - a real process
+    assert ended(process).code == 1
+    assert time.monotonic() - began < 10  # noqa: TID251
+
+
+def test_no_secret_is_in_a_report(cluster: Running, tmp_path: Path) -> None:
+    """Neither what was mounted nor what looks like one, whoever wrote it into a message."""
+    (tmp_path / "git-password").write_text("correct horse\n")
+    log = {f"sandbox.windlass.dev/{name}": text for name, text in (("fails-with", "CrashLoopBackOff"), ("log", LOG))}
+    pod = {"web/all.yaml": [workload(name="web", annotations={**log, "sandbox.windlass.dev/ready-after": "never"})]}
+    cluster.repository.push(pod)
+    once = {"name": "web", "retries": {"maxAttempts": 1}, "timeouts": {"health": "4s"}}
+    found = ended(begun(cluster.kubeconfig, *files(tmp_path, once)))
+    assert found.code == 1
+    assert "log main: no entry with [redacted] at https://[redacted]@git.test" in found.stdout
+    assert "horse" not in found.stdout + found.stderr
