@@ -35,7 +35,7 @@ def test_each_result_has_its_mark() -> None:
         "ceph": "",
         "keycloak": "skipped: because of postgres",
         "postgres": "failure: Degraded: it is Degraded",
-        "ready": "error: OutOfTime: it was under way when the run ended",
+        "ready": "error: Interrupted: it was under way when the run ended",
     }
 
 

@@ -108,7 +108,7 @@ def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> N
     assert "failures in full" not in report_texts.text(report)
     failed, stopped = report.failures
     text = report_texts.text(replace(report, failures=(failed, replace(stopped, diagnostics=("pulling",)))))
-    assert "  ready  OutOfTime: it was under way when the run ended\n    | pulling\n" in text
+    assert "  ready  Interrupted: it was under way when the run ended\n    | pulling\n" in text
 
 
 def test_lines_of_a_detail_stay_apart() -> None:

@@ -28,7 +28,7 @@ def test_a_failure_names_its_reason_and_what_it_blocks() -> None:
     assert report.summary.counts == {"failed": 1, "interrupted": 1, "skipped": 1, "succeeded": 1}
     assert [(each.name, each.reason, each.blocks) for each in report.failures] == [
         ("postgres", "Degraded", ("keycloak",)),
-        ("ready", "OutOfTime", ()),
+        ("ready", "Interrupted", ()),
     ]
     assert report.timeline.critical_path.names == ("ceph", "postgres", "keycloak")
     assert report.timeline.critical_path.duration == timedelta(seconds=90)

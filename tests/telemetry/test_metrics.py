@@ -143,7 +143,7 @@ def test_errors_are_counted_once_by_their_reason() -> None:
         metrics.tell(event)
     assert errors(metrics) == {"Degraded": 1}
     metrics.ended(report())
-    assert errors(metrics) == {"Degraded": 1, "OutOfTime": 1}
+    assert errors(metrics) == {"Degraded": 1, "Interrupted": 1}
 
 
 def test_a_failure_without_a_judgement_is_counted_too() -> None:

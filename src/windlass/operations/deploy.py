@@ -86,7 +86,7 @@ class _Deploy:
                 return reports.of_plan(self._run(), self._platform, plan, snapshot)
             if plan.is_empty and root is None:
                 return self._ended(plan, snapshot, (), {})
-            await control.unless_stopped(preflights.check(self._access.client, self._rights()))
+            await control.unless_stopped(preflights.check(self._access.client, self._rights(root)))
             self._begin(RunPhase.LOCK)
             claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
             async with locking.locked(self._access.client, claim, control.fail) as lock:
@@ -105,7 +105,10 @@ class _Deploy:
         await self._live.complete()
         annotated = (await self._live.observation()).annotated
         self._platform = merged(self._wish.platform, annotated, self._wish.stated)
-        await self._live.refresh(scopes.selected(self._wish.platform, self._wish.scope))
+        names = scopes.selected(self._wish.platform, self._wish.scope)
+        if self._live.moving(names):
+            await preflights.check(self._access.client, self._rights_to_patch())
+        await self._live.refresh(names)
         plan, snapshot = await self._settled_plan()
         self._begin(RunPhase.PLAN)
         self._access.control.tell(Planned(plan))
@@ -126,9 +129,14 @@ class _Deploy:
                 return plan, snapshot
             await clock.sleep(PAUSE)
 
-    def _rights(self) -> Iterator[Right]:
+    def _rights_to_patch(self) -> Iterator[Right]:
         for namespace in sorted(self._live.namespaces):
             yield Right("patch", APPLICATIONS, namespace)
+
+    def _rights(self, root: Plain | None) -> Iterator[Right]:
+        yield from self._rights_to_patch()
+        if root is not None and self._live.root is None:
+            yield Right("create", APPLICATIONS, self._access.argocd)
         for verb in ("get", "create", "update"):
             yield Right(verb, locking.LEASES, self._access.argocd)
 
@@ -196,7 +204,8 @@ class _Deploy:
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
         ending = Ending(snapshot, diagnostics)
         report = reports.of_run(self._run(), self._platform, plan, (*unchanged, *outcomes), ending)
-        return replace(report, notices=self._notices)
+        why = self._access.control.why
+        return replace(report, notices=(*self._notices, *([why] if why else [])))
 
     def _run(self) -> Run:
         counts, refreshes, control = self._access.client.counts, self._writer.refreshes, self._access.control

@@ -14,7 +14,7 @@ from windlass.argo.writing import PASSING
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.events import Level, Noticed
 from windlass.kube.api_errors import KubeError, NotFound
-from windlass.operations.observing import Cluster, observation_of, resource_state
+from windlass.operations.observing import Cluster, observation_of, resource_state, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -79,15 +79,20 @@ class Live:
         return self.applications.view.get((self._access.argocd, roots.NAME))
 
     async def resource(self, ref: ResourceRef) -> ResourceState | None:
-        return await resource_state(self._cluster, await self._access.client.discover(), ref)
+        try:
+            discovery = await self._access.client.discover()
+        except KubeError as error:
+            return unreadable(error)
+        return await resource_state(self._cluster, discovery, ref)
 
     async def refresh(self, names: Collection[str]) -> None:
         """Has Argo CD look again at what may mean something else by now: these, and what defines them."""
         async with asyncio.TaskGroup() as tasks:
-            for place in sorted(self._moving(names)):
+            for place in sorted(self.moving(names)):
                 tasks.create_task(self._refreshed(place), name=f"refresh of {'/'.join(place)}")
 
-    def _moving(self, names: Collection[str]) -> set[Place]:
+    def moving(self, names: Collection[str]) -> set[Place]:
+        """What would be refreshed for these."""
         targets = [self._platform.applications[name].target for name in names]
         places = {(t.namespace or self._access.argocd, t.name) for t in targets if isinstance(t, ApplicationRef)}
         view = self.applications.view

@@ -27,8 +27,9 @@ from windlass.argo.lineages import depends_on
 from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
 from windlass.core.platform.graphs import Graph
+from windlass.core.platform.health import Health
 from windlass.core.platform.snapshots import ApplicationState, Parent, ResourceKind, ResourceState, Snapshot, Sync
-from windlass.kube.api_errors import NotFound
+from windlass.kube.api_errors import KubeError, NotFound
 from windlass.kube.objects import Typed
 
 if TYPE_CHECKING:
@@ -180,7 +181,10 @@ async def _resource_states(cluster: Cluster, refs: Mapping[str, ResourceRef]) ->
     """Of objects that are gates of their own."""
     if not refs:
         return {}
-    discovery = await cluster.reader.discover()
+    try:
+        discovery = await cluster.reader.discover()
+    except KubeError as error:
+        return dict.fromkeys(refs, unreadable(error))
     found = {name: await resource_state(cluster, discovery, ref) for name, ref in refs.items()}
     return {name: state for name, state in found.items() if state is not None}
 
@@ -196,7 +200,14 @@ async def resource_state(cluster: Cluster, discovery: Discovery, ref: ResourceRe
         item = await cluster.reader.get(resource.named(ref.name, namespace))
     except NotFound:
         return None
+    except KubeError as error:
+        return unreadable(error)
     return await cluster.judge.judge(item)
+
+
+def unreadable(error: KubeError) -> ResourceState:
+    """Whoever waits for it may see it later; a run does not end because of one object."""
+    return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
 
 
 async def _with_internal_hooks(
@@ -207,7 +218,10 @@ async def _with_internal_hooks(
     rows = {name: found for name, found in rows.items() if found and not _all_internal(states[name])}
     if not rows:
         return {}
-    discovery, changed = await reader.discover(), dict[str, "State"]()
+    try:
+        discovery, changed = await reader.discover(), dict[str, "State"]()
+    except KubeError:
+        return {}
     for name, found in rows.items():
         state = states[name]
         assert isinstance(state, ApplicationState)
@@ -225,7 +239,7 @@ def _all_internal(state: State) -> bool:
 
 
 async def _is_internal(reader: KubeReader, discovery: Discovery, row: ResultRow) -> bool:
-    """A hook that was deleted after it ran cannot say so; its Application can."""
+    """A hook that was deleted after it ran, or may not be read, cannot say so; its Application can."""
     resource = discovery.find(row.kind or "", row.group or "", row.version or "")
     if resource is None or not row.name:
         return False
@@ -233,6 +247,6 @@ async def _is_internal(reader: KubeReader, discovery: Discovery, row: ResultRow)
         found = await reader.get(
             resource.named(row.name, (row.namespace or "") if resource.namespaced else ""), _Marked
         )
-    except NotFound:
+    except KubeError:
         return False
     return found.metadata.annotations.get(HOOK) == INTERNAL

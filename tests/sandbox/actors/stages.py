@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.testbed.bed import Cluster
     from windlass.sandbox.actors.argocd.applications import ArgoCD
     from windlass.sandbox.actors.installing import Workloads
+    from windlass.sandbox.asks import User
 
 QUICK = Limits(calls_per_second=10_000, burst=10_000)
 BEHAVIOURS = {
@@ -74,9 +75,10 @@ class _Cluster:
 
 
 @asynccontextmanager
-async def world(seed: int = 0) -> AsyncIterator[World]:
-    async with Sandbox(virtual_time.virtual_sources(seed)) as sandbox:
-        transport = InProcessTransport(sandbox, ADMIN)
+async def world(seed: int = 0, user: User = ADMIN) -> AsyncIterator[World]:
+    """With our client in the name of this user, whose rights count if it is not the administrator."""
+    async with Sandbox(virtual_time.virtual_sources(seed), enforce_rbac=user is not ADMIN) as sandbox:
+        transport = InProcessTransport(sandbox, user)
         kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         yield World(sandbox, kube, await install_workloads(sandbox), await install_argocd(sandbox))
 

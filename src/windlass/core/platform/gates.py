@@ -57,6 +57,7 @@ class Reason(StrEnum):
     NOT_STABLE = "NotStable"
     NO_ACTIVITY = "NoActivity"
     OUT_OF_TIME = "OutOfTime"
+    INTERRUPTED = "Interrupted"
     PRESENT = "Present"
 
 

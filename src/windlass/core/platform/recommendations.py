@@ -75,6 +75,7 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
     Reason.NOT_STABLE: ("{name} does not stay healthy long enough: look for restarts.", _EVENTS),
     Reason.NO_ACTIVITY: ("Nothing has changed on {name} for minutes: it is stuck, not slow.", _EVENTS),
     Reason.OUT_OF_TIME: ("{name} was still moving when its time was over: raise its timeout, then run again.", _AGAIN),
+    Reason.INTERRUPTED: ("{name} was under way when the run ended: run again, it goes on from where it was.", _AGAIN),
     Reason.PRESENT: ("{name} is still there: nobody has begun to delete it.", _SHOW),
 }
 

@@ -297,7 +297,7 @@ def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, 
 def _why(outcome: Outcome) -> tuple[str, str]:
     if isinstance(outcome.judgement, Failed):
         return str(outcome.judgement.reason), outcome.judgement.detail
-    return str(Reason.OUT_OF_TIME), "it was under way when the run ended"
+    return str(Reason.INTERRUPTED), "it was under way when the run ended"
 
 
 def _sickness(graph: Graph, component: Component, ending: Ending) -> Failure:

@@ -1,0 +1,150 @@
+"""deploy where rights are missing, objects cannot be read, or something ends it: refused in order, or told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import builders
+from tests.operations.worlds import after, begin
+from tests.sandbox.actors import stages
+from tests.sandbox.actors.objects import URL, application, claim, config
+from windlass.argo.roots import Root
+from windlass.core.platform.applications import Patience, ResourceRef
+from windlass.core.platform.scopes import Scope
+from windlass.errors import WindlassError
+from windlass.operations import deploy
+from windlass.operations.preflights import Unpermitted
+from windlass.operations.runs import Access, Control
+from windlass.sandbox.asks import User
+from windlass.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from tests.sandbox.actors.stages import World
+    from windlass.core.platform.applications import Platform
+    from windlass.core.platform.reports import Report
+
+CLAIMS = "persistentvolumeclaims"
+BOB = User("bob")
+LOOKING = [
+    {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["get", "list", "watch"]},
+    {"nonResourceURLs": ["*"], "verbs": ["get"]},
+]
+LEASES = "leases.coordination.k8s.io"
+LEASING = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+PATCHING = {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["patch"]}
+
+
+def access(w: World, control: Control) -> Access:
+    return Access(w.kube, w.kube.clock.now, "argocd", "run-1", control, timedelta(hours=1))
+
+
+async def deployed(w: World, platform: Platform, **wish: Any) -> Report:
+    return await deploy.deploy(access(w, Control(lambda _: None)), deploy.Wish("staging", platform, Scope(), **wish))
+
+
+async def grant(w: World, *rules: dict[str, Any]) -> None:
+    meta, group = {"name": "bob"}, "rbac.authorization.k8s.io"
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "bob"}
+    subjects = [{"apiGroup": group, "kind": "User", "name": "bob"}]
+    await w.sandbox.caller().create(f"clusterroles.{group}", {"metadata": meta, "rules": list(rules)})
+    binding = {"metadata": meta, "roleRef": role, "subjects": subjects}
+    await w.sandbox.caller().create(f"clusterrolebindings.{group}", binding)
+
+
+def writes(w: World) -> list[str]:
+    return [entry.kind for entry in w.sandbox.server.journal.writes("bob")]
+
+
+@pytest.mark.parametrize(
+    ("rules", "root", "missing"),
+    [
+        ([], None, "rights are missing: patch applications.argoproj.io in argocd"),
+        (
+            [PATCHING],
+            None,
+            f"rights are missing: {', '.join(f'{verb} {LEASES} in argocd' for verb in LEASING['verbs'])}",
+        ),
+        (
+            [PATCHING, LEASING],
+            Root(URL, "main", ".", {}),
+            "rights are missing: create applications.argoproj.io in argocd",
+        ),
+    ],
+)
+def test_rights_that_are_missing_are_told_before_anything_is_changed(
+    rules: list[dict[str, Any]], root: Root | None, missing: str
+) -> None:
+    """A refresh is a wish, not a change: it is asked for by who may patch."""
+    names = "web: ; none:" if root else "web:"
+
+    async def main() -> None:
+        async with stages.world(user=BOB) as w:
+            await grant(w, *LOOKING, *rules)
+            await begin(w, {"web/all.yaml": [config()]})
+            with pytest.raises(Unpermitted) as refused:
+                await deployed(w, builders.platform(names), root=root)
+            assert refused.value.what == missing
+            assert writes(w) == ["applications.argoproj.io"] * bool(rules)
+
+    stages.run(main())
+
+
+def with_claim(w: World, name: str = "data") -> Platform:
+    """A claim is a gate between two applications."""
+    made = builders.platform("next: ready; ready+: web; web:")
+    nodes = {
+        each: replace(node, patience=Patience(health=timedelta(minutes=1))) for each, node in made.applications.items()
+    }
+    nodes["ready"] = replace(nodes["ready"], target=ResourceRef("v1", "PersistentVolumeClaim", name, "default"))
+    return replace(made, applications=nodes)
+
+
+async def prepared(w: World) -> None:
+    await begin(w, {"web/all.yaml": [config()], "next/all.yaml": [config("next")]}, application(), application("next"))
+    await w.sandbox.caller().create(CLAIMS, claim(), "default")
+    await after(5)
+
+
+@pytest.mark.parametrize(("code", "reason"), [(403, "Forbidden"), (500, "InternalError")])
+def test_an_object_that_cannot_be_read_fails_its_node_and_nothing_else(code: int, reason: str) -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await prepared(w)
+            w.sandbox.server.faults.add(Fault(verb="get", kind=CLAIMS, code=code, reason=reason, times=None))
+            report = await deployed(w, with_claim(w))
+            results = {each.name: str(each.result) for each in report.components}
+            assert results == {"web": "succeeded", "ready": "failed", "next": "skipped"}
+            assert report.failures[0].detail.startswith("it is Unknown: it cannot be read: injected fault")
+
+    stages.run(main())
+
+
+def test_trouble_that_passes_is_waited_out() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await prepared(w)
+            fault = Fault(verb="get", kind=CLAIMS, code=403, reason="Forbidden", times=6)
+            w.sandbox.server.faults.add(fault)
+            report = await deployed(w, with_claim(w))
+            assert report.summary.exit_code == 0, report.failures
+            assert fault.hits == 6
+
+    stages.run(main())
+
+
+def test_what_ended_a_run_stands_in_its_report() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config()]})
+            control = Control(
+                lambda event: control.fail(WindlassError("the sky fell")) if "NodeStarted" in repr(event) else None
+            )
+            report = await deploy.deploy(access(w, control), deploy.Wish("staging", builders.platform("web:"), Scope()))
+            assert report.notices == ("the sky fell",)
+            assert [(each.name, each.reason) for each in report.failures] == [("web", "Interrupted")]
+
+    stages.run(main())
