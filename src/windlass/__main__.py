@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from windlass.cli.main import main
 
+if TYPE_CHECKING:
+    from typing import TextIO
+
 
 def run() -> None:
-    sys.exit(main(sys.argv[1:], os.environ))  # noqa: TID251 - the one place where the environment comes in
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
+    code = main(sys.argv[1:], os.environ)  # noqa: TID251 - the one place where the environment comes in
+    for stream in (sys.stdout, sys.stderr):
+        _flush(stream)
+    sys.exit(code)
+
+
+def _flush(stream: TextIO) -> None:
+    """What cannot be written any more is left: at its end Python would make an exit code of its own of it."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

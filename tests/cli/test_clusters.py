@@ -152,9 +152,10 @@ async def test_a_broken_kubeconfig_is_3_and_names_the_place(content: bytes, mess
     assert_one_clear_error(await cluster(content), 3, message)
 
 
-def test_data_that_is_not_base64_is_3() -> None:
+@pytest.mark.parametrize("sign", ["%", "é"])
+def test_data_that_is_not_base64_is_3(sign: str) -> None:
     assert_one_clear_error(
-        windlass("cluster", environ={"KUBECONFIG_DATA": f"%{SECRET}"}), 3, "not base64", "KUBECONFIG_DATA"
+        windlass("cluster", environ={"KUBECONFIG_DATA": f"{sign}{SECRET}"}), 3, "not base64", "KUBECONFIG_DATA"
     )
 
 

@@ -77,9 +77,9 @@ def test_a_bug_is_told_in_one_line_without_what_it_carried(
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, BrokenPipeError])
+@pytest.mark.parametrize(("interruption", "said"), [(KeyboardInterrupt, "\ninterrupted\n"), (BrokenPipeError, "")])
 def test_an_interruption_is_a_failure_without_noise(
-    monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interruption: type[BaseException], said: str
 ) -> None:
     from windlass.cli import clusters
 
@@ -87,5 +87,35 @@ def test_an_interruption_is_a_failure_without_noise(
         raise interruption
 
     monkeypatch.setattr(clusters, "describe", interrupted)
-    monkeypatch.setattr(sys, "stderr", open("/dev/null", "w"))  # noqa: PTH123, SIM115 - main may close it
     assert main(["cluster"], {}) == 1
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "streams", "code", "said"),
+    [
+        ("graph", ">/dev/full", 1, "error: the output cannot be written: No space left on device\n"),
+        ("graph", "2>&-", 0, ""),
+        ("graph", ">&-", 0, ""),
+        ("graph --scope x", "2>&-", 3, ""),
+        ("graph --scope x", "2>/dev/full", 3, ""),
+    ],
+)
+def test_streams_that_take_nothing_change_no_exit_code_into_another(
+    arguments: str, streams: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m windlass {arguments} {streams}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+def test_a_reader_that_goes_away_is_told_nothing() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "windlass", "graph"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1

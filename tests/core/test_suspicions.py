@@ -25,6 +25,11 @@ def test_nothing_at_all() -> None:
     assert list(suspicions(platform(""))) == [("", "the platform has no applications")]
 
 
+def test_a_part_that_is_nothing() -> None:
+    found = suspicions(platform("a", subset=frozenset()))
+    assert list(found) == [("", "`only` selects nothing: nothing would ever be done")]
+
+
 def test_a_stack_that_stands_alone() -> None:
     made = platform("b: a; c")
     applications = {name: replace(node, stack=name) for name, node in made.applications.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import windlass
 from windlass.errors import ExitCode
 from windlass.kube import kubeconfigs
 from windlass.kube.calls import Calls
@@ -61,3 +63,17 @@ def test_it_does_not_overwrite_a_kubeconfig_of_others(tmp_path: Path) -> None:
     with serving(path) as (process, _):
         assert process.wait(10) == ExitCode.INVALID
     assert path.read_text().startswith("apiVersion")
+
+
+def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
+    ended = windlass("sandbox", "--kubeconfig", str(tmp_path))
+    assert ended.code == ExitCode.INVALID
+    assert "error: cannot write the kubeconfig: Is a directory" in ended.stderr
+
+
+def test_a_port_that_others_have(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ended = windlass("sandbox", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
+    assert ended.code == ExitCode.INVALID
+    assert f"error: port {port} cannot be had: Address already in use" in ended.stderr

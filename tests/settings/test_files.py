@@ -35,7 +35,7 @@ def application(world: World, name: str) -> Application:
     ("text", "mistakes"),
     [
         ("", ["environment.yaml: the file is empty"]),
-        ("- a\n", ["environment.yaml:1:1: must be a valid dictionary or instance of EnvironmentFile"]),
+        ("- a\n", ["environment.yaml:1:1: must be a mapping"]),
         (
             "name: staging\n",
             [

@@ -86,6 +86,14 @@ def test_a_variable_that_is_right(world: World, variable: str, text: str, value:
         ("DRY_RUN", "True", "must be true or false, nothing else"),
         ("LOG_LEVEL", "warning", "must be debug, info, warn or error"),
         ("LOG_FORMAT", "yaml", "must be text or json"),
+        *[
+            (
+                "KUBECONFIG_DATA",
+                text,
+                "must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig",
+            )
+            for text in ("apiVersion: v1", "clé")
+        ],
         ("ACTION_TIMEOUT", "120", "must be a duration like 90s, 10m or 1h30m"),
         ("PV_POLICY", "keep", "must be retain, delete or snapshot"),
         *[("METRICS_PORT", text, "must be a port from 1 to 65535") for text in ("0", "65536", "-1", "9 ", "٣", "http")],
@@ -241,6 +249,11 @@ def test_credential_files_are_known_by_name_and_others_are_noticed(world: World)
     assert [notice.replace(f"{world.directory}/", "") for notice in found.notices] == [
         f"secrets/notes.txt is ignored: known are {', '.join(SECRETS)}"
     ]
+
+
+def test_a_credential_that_is_no_file_is_refused(world: World) -> None:
+    (world.directory / "secrets" / "git-password").mkdir(parents=True)
+    assert world.mistakes() == ["secrets/git-password: the file cannot be read: Is a directory (mount it as a file)"]
 
 
 def test_health_checks_are_named_by_what_they_judge(world: World) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +64,7 @@ def connection(access: Access, environ: Mapping[str, str]) -> Connection:
         return kubeconfigs.load_file(Path(path), context=access.context)
     try:
         content = base64.b64decode("".join((data or "").split()), validate=True)
-    except binascii.Error:
+    except ValueError:  # also of what is not ASCII
         raise InvalidInput("not base64", where="KUBECONFIG_DATA", hint="base64 -w0 < kubeconfig") from None
     return kubeconfigs.load(content, where="KUBECONFIG_DATA", context=access.context)
 

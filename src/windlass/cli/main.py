@@ -5,8 +5,10 @@ Commands import what they run when they run it: `--help` and a mistyped word mus
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -302,7 +304,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     try:
         result = windlass.main(list(argv), prog_name="windlass", standalone_mode=False, obj=environ)
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         return ExitCode.INVALID
     except WindlassError as error:
         _show(error)
@@ -310,30 +313,32 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             _advise(error.trouble)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        _say("interrupted")
         return ExitCode.FAILURE
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away; nobody is left to tell
-        return ExitCode.FAILURE
+        return ExitCode.FAILURE  # the reader of our output went away; nobody is left to tell
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is told in one line, too
-        _show_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            _say(f"error: the output cannot be written: {error.strerror}")
+        else:
+            _show_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
         return ExitCode.FAILURE
     return result if isinstance(result, int) else ExitCode.SUCCESS
 
 
 def _show(error: WindlassError) -> None:
-    click.echo(f"error: {error.what}", err=True)
+    _say(f"error: {error.what}")
     if error.where:
-        click.echo(f"where: {error.where}", err=True)
+        _say(f"where: {error.where}")
     if error.hint:
-        click.echo(f"hint:  {error.hint}", err=True)
+        _say(f"hint:  {error.hint}")
 
 
 def _advise(trouble: str) -> None:
     from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
 
     advice = recommended(Trouble(trouble))
-    click.echo(f"next:  {advice.sentence}\n       $ {advice.command}", err=True)
+    _say(f"next:  {advice.sentence}\n       $ {advice.command}")
 
 
 def _show_bug(error: Exception, *, debug: bool) -> None:
@@ -341,7 +346,11 @@ def _show_bug(error: Exception, *, debug: bool) -> None:
     if debug:
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    click.echo(
-        f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}", err=True
-    )
-    click.echo("hint:  LOG_LEVEL=debug shows the traceback", err=True)
+    _say(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
+    _say("hint:  LOG_LEVEL=debug shows the traceback")
+
+
+def _say(line: str) -> None:
+    """If it cannot be said, the exit code still tells."""
+    with suppress(OSError):
+        click.echo(line, err=True)

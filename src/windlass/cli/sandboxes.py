@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +34,13 @@ class Serving:
 
 
 def serve(serving: Serving, tell: Callable[[str], None]) -> None:
-    asyncio.run(_serve(serving, tell))
+    try:
+        asyncio.run(_serve(serving, tell))
+    except OSError as error:
+        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+            raise
+        what = f"port {serving.port} cannot be had: {os.strerror(error.errno)}"
+        raise InvalidInput(what, where="--port", hint="choose another one, or none") from None
 
 
 async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
@@ -55,9 +63,9 @@ async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
 @contextmanager
 def _written(path: Path, content: str) -> Iterator[Path]:
     """A kubeconfig for as long as it leads somewhere. One that somebody else wrote is never overwritten."""
-    if path.exists() and not path.read_text().startswith(kubeconfigs.MARK):
-        raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
     try:
+        if path.exists() and not path.read_text().startswith(kubeconfigs.MARK):
+            raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
         path.touch(mode=0o600)
         path.write_text(content)
     except OSError as error:

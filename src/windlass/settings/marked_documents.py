@@ -90,6 +90,8 @@ def _mistake(error: ErrorDetails, marks: Marks, schema: Mapping[str, Any]) -> Mi
             return Mistake(place, f"unknown field {name}", did_you_mean(str(path[-1]), _fields(schema, path[:-1])))
         case "missing":
             return Mistake(place, f"{name} is missing")
+        case "model_type" | "dict_type":
+            return Mistake(place, f"{name} must be a mapping" if name else "must be a mapping")
         case "string_type" if isinstance(error["input"], bool | int | float):
             return Mistake(place, f"{name} must be a text", "put it in quotes: bare, YAML reads it as something else")
         case _:

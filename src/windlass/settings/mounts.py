@@ -32,10 +32,12 @@ def read_mounts(secrets: Path, health_checks: Path) -> Mounts:
     """A directory that is not there is empty."""
     known: dict[str, Path] = {}
     checks: dict[tuple[str, str], Path] = {}
-    notices, mistakes = [], []
+    notices: list[str] = []
+    mistakes: list[Mistake] = []
     for path in _files(secrets):
         if path.name in SECRETS:
             known[path.name] = path
+            mistakes += _unreadable(path)
         else:
             notices.append(f"{path} is ignored: known are {', '.join(SECRETS)}")
     for path in _files(health_checks):
@@ -49,6 +51,13 @@ def read_mounts(secrets: Path, health_checks: Path) -> Mounts:
     mistakes += [each for each in scripts.values() if isinstance(each, Mistake)]
     texts = {key: each for key, each in scripts.items() if isinstance(each, str)}
     return Mounts(known, checks, texts, tuple(notices), tuple(mistakes))
+
+
+def _unreadable(path: Path) -> Iterator[Mistake]:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        yield Mistake(str(path), f"the file cannot be read: {error.strerror}", "mount it as a file")
 
 
 def _script(path: Path) -> str | Mistake:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,7 +47,7 @@ def _switch(text: str) -> bool:
 def _base64(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error:
+    except ValueError:  # also of what is not ASCII
         raise ValueError("must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig") from None
 
 

@@ -19,6 +19,8 @@ Suspicion = tuple[str, str]
 def suspicions(platform: Platform) -> Iterator[Suspicion]:
     if not platform.applications:
         yield "", "the platform has no applications"
+    elif not platform.subset:
+        yield "", "`only` selects nothing: nothing would ever be done"
     yield from _isolated_stacks(platform)
     for name, application in platform.applications.items():
         patience = application.patience
