@@ -2,6 +2,7 @@
 
 WindlassError            exit 1
 ├── InvalidInput         exit 3: configuration, arguments, confirmation
+├── OutOfTime            exit 4: the limit of the whole run, before there was anything to report
 └── kube.api_errors.*    exit 1: what an API server, or the way to it, answered
 """
 
@@ -39,3 +40,7 @@ class WindlassError(Exception):
 
 class InvalidInput(WindlassError):
     exit_code = ExitCode.INVALID
+
+
+class OutOfTime(WindlassError):
+    exit_code = ExitCode.TIMEOUT

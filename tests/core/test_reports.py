@@ -11,7 +11,7 @@ import pytest
 from tests.builders import at, platform, snapshot, state
 from tests.core.sample_reports import SMALL, WHOLE, partial_deploy, run
 from windlass.core.platform import compliance, plans, report_texts, reports
-from windlass.core.platform.gates import Evidence, Open, Proof, Reason
+from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.recommendations import CATALOGUE, Trouble, recommended
@@ -158,6 +158,17 @@ def test_every_reason_and_trouble_has_advice() -> None:
         assert advice.command
         assert "{" not in advice.sentence + advice.command
     assert set(CATALOGUE) == {*Trouble, *Reason}
+
+
+def test_advice_looks_where_argocd_is() -> None:
+    made = platform("ceph; ready+")
+    plan = plans.for_deploy(made, snapshot(), WHOLE)
+    late = [Outcome(name, Result.FAILED, Failed(Reason.DEGRADED, "")) for name in ("ceph", "ready")]
+    report = reports.of_run(replace(RUN, argocd="gitops"), made, plan, tuple(late), Ending(snapshot()))
+    assert [each.command for each in report.recommendations[1:]] == [
+        "kubectl -n gitops describe application ceph",
+        "kubectl -n things describe thing ready",
+    ]
 
 
 def test_advice_on_a_resource_node_names_its_kind() -> None:

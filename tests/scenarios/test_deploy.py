@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.processes import Ended
+from tests.processes import Ended, windlass
 from tests.sandbox.actors.objects import URL, application, config, workload
 from tests.scenarios.clusters import APPS, Running, running
 
@@ -131,6 +131,13 @@ def test_a_server_that_never_answers_is_out_of_time(silent: Path, tmp_path: Path
     found = ended(begun(silent, *files(tmp_path, "web"), "--timeout", "1s"))
     assert found.code == 4
     assert "hint:  see --timeout" in found.stderr
+
+
+def test_a_plan_has_the_same_time(silent: Path, tmp_path: Path) -> None:
+    limit = {"KUBECONFIG_PATH": str(silent), "ACTION_TIMEOUT": "1s"}
+    found = windlass("plan", *files(tmp_path, "web")[:-2], environ=limit)
+    assert (found.code, found.stdout) == (4, "")
+    assert found.stderr == "error: not done within 1 s\nhint:  see --timeout\n"
 
 
 def test_a_signal_is_heard_while_a_server_does_not_answer(silent: Path, tmp_path: Path) -> None:

@@ -57,8 +57,10 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
     stated, root = settings.assembled.stated, root_of(settings)
     wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root)
 
+    reading = connecting.reading(options, environ, argocd_of(settings), checks_of(settings))
+
     async def work() -> Planned:
-        async with connecting.reading(options, environ, argocd_of(settings), checks_of(settings)) as cluster:
+        async with connecting.within(_limit(settings)), reading as cluster:
             return await planning.plan(cluster, wish)
 
     found = connecting.run(work())
@@ -93,8 +95,7 @@ def acted(
 
 async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -> Report:
     client = KubeClient(calls)
-    limit = settings.values["timeout"].value
-    assert isinstance(limit, timedelta)
+    limit = _limit(settings)
     try:
         _stop_by_signals(control)
         control.tell(PhaseBegan(RunPhase.CONNECT))
@@ -106,6 +107,12 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
             return await act(Access(client, now, argocd, str(uuid.uuid4()), control, limit, judge))
     finally:
         await client.close()
+
+
+def _limit(settings: Settings) -> timedelta:
+    limit = settings.values["timeout"].value
+    assert isinstance(limit, timedelta)
+    return limit
 
 
 def _stop_by_signals(control: Control) -> None:

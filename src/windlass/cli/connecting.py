@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from windlass.argo import health_judges
 from windlass.argo.health_scripts import HealthScripts
 from windlass.cli.clusters import Access, connection
+from windlass.core.platform.report_texts import duration_words
+from windlass.errors import OutOfTime
 from windlass.kube.calls import Call, Calls
 from windlass.kube.http import HttpTransport
 from windlass.kube.readers import JSON, KubeReader
@@ -19,7 +21,7 @@ from windlass.operations.observing import ARGOCD, Cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 R = TypeVar("R")
 NO_CHECKS = HealthScripts()
@@ -53,6 +55,16 @@ async def reading(
             yield Cluster(reader, await server_clock(calls), argocd, judge)
     finally:
         await reader.close()
+
+
+@asynccontextmanager
+async def within(limit: timedelta) -> AsyncIterator[None]:
+    """For those that only look: what is not done by then is left."""
+    try:
+        async with asyncio.timeout(limit.total_seconds()):
+            yield
+    except TimeoutError:
+        raise OutOfTime(f"not done within {duration_words(limit)}", hint="see --timeout") from None
 
 
 def calls_to(options: Mapping[str, Any], environ: Mapping[str, str]) -> Calls:

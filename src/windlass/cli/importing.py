@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windlass.cli import connecting
 from windlass.cli.options import given
-from windlass.cli.validating import OutOfTime
-from windlass.core.platform import report_texts
 from windlass.core.platform.platform_texts import platform_text
 from windlass.errors import InvalidInput
 from windlass.operations.importing import import_platform
@@ -43,13 +40,8 @@ def imported(options: Mapping[str, Any], environ: Mapping[str, str], tell: Calla
 async def _imported(
     options: Mapping[str, Any], environ: Mapping[str, str], limit: timedelta
 ) -> tuple[KubeReader, Imported]:
-    async with connecting.reading(options, environ) as cluster:
-        try:
-            async with asyncio.timeout(limit.total_seconds()):
-                return cluster.reader, await import_platform(cluster)
-        except TimeoutError:
-            words = report_texts.duration_words(limit)
-            raise OutOfTime(f"not done within {words}", where=cluster.reader.server, hint="see --timeout") from None
+    async with connecting.within(limit), connecting.reading(options, environ) as cluster:
+        return cluster.reader, await import_platform(cluster)
 
 
 def _limit(options: Mapping[str, Any], environ: Mapping[str, str]) -> timedelta:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +19,7 @@ from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.core.platform.gates import Failed, Open
 from windlass.core.platform.reports import Action
-from windlass.errors import ExitCode, InvalidInput, WindlassError
+from windlass.errors import ExitCode, InvalidInput
 from windlass.operations import validate, waiting
 from windlass.operations.observing import ARGOCD
 from windlass.settings.loading import Inputs, load
@@ -36,10 +35,6 @@ if TYPE_CHECKING:
     from windlass.core.platform.reports import Report
     from windlass.operations.observing import Cluster
     from windlass.settings.variables import Value
-
-
-class OutOfTime(WindlassError):
-    exit_code = ExitCode.TIMEOUT
 
 
 def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
@@ -77,21 +72,12 @@ async def _validated(
 ) -> Report:
     async with following(run, environ) as tell:
         tell(PhaseBegan(RunPhase.CONNECT))
-        async with reading as cluster:
+        async with connecting.within(_limit(run.values)), reading as cluster:
             tell(PhaseBegan(RunPhase.OBSERVE))
             whole = replace(wish, environment=wish.environment or cluster.reader.server)
-            report = shown(await _in_time(cluster, whole, _limit(run.values)), run)
+            report = shown(await validate.validate(cluster, whole), run)
         tell.ended(report)
         return report
-
-
-async def _in_time(cluster: Cluster, wish: validate.Wish, limit: timedelta) -> Report:
-    try:
-        async with asyncio.timeout(limit.total_seconds()):
-            return await validate.validate(cluster, wish)
-    except TimeoutError:
-        words = report_texts.duration_words(limit)
-        raise OutOfTime(f"not done within {words}", where=cluster.reader.server, hint="see --timeout") from None
 
 
 def rendered(report: Report, form: str) -> str:

@@ -71,6 +71,7 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
         finished=cluster.now(),
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_dry_run=True,
+        argocd=cluster.argocd,
     )
     report = reports.of_plan(run, platform, found, snapshot)
     return Planned(found, replace(report, notices=tuple(notices)), is_root_written=bool(change))

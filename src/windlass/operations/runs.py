@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.core.platform.events import Level, Noticed
-from windlass.errors import ExitCode, WindlassError
+from windlass.errors import OutOfTime, WindlassError
 from windlass.operations.observing import BUILT_IN
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from windlass.kube.clients import KubeClient
 
 R = TypeVar("R")
-
-
-class OutOfTime(WindlassError):
-    exit_code = ExitCode.TIMEOUT
 
 
 @contextmanager

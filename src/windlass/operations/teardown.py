@@ -260,6 +260,7 @@ class _Teardown:
             run_id=self._access.run_id,
             is_out_of_time=control.is_out_of_time,
             was_interrupted=control.was_interrupted,
+            argocd=self._access.argocd,
         )
 
     def _begin(self, phase: RunPhase) -> None:

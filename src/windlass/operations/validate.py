@@ -73,6 +73,7 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
         finished=cluster.now(),
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_strict=wish.is_strict,
+        argocd=cluster.argocd,
     )
     lines = {name: tuple(map(str, found[:LINES])) for name, found in sick.items()}
     report = reports.of_validate(run, platform, names, Ending(snapshot, lines), findings)

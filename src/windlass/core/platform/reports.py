@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import verdicts
+from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
 from windlass.core.platform.graphs import ZERO, CriticalPath
 from windlass.core.platform.health import Health, health_of_group
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime, timedelta
 
-    from windlass.core.platform.applications import Platform
+    from windlass.core.platform.applications import Platform, ResourceRef
     from windlass.core.platform.compliance import Finding
     from windlass.core.platform.graphs import Graph
     from windlass.core.platform.plans import Plan, Step, Unmet
@@ -60,6 +61,8 @@ class Run:
     was_interrupted: bool = False
     is_strict: bool = False
     """Compliance findings count."""
+    argocd: str = "argocd"
+    """The namespace of Applications that name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,11 +328,17 @@ def _recommendations(
     has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
     whole = Trouble.ORPHANS_LEFT if has_orphans else Trouble.ACTION_FAILED
     found = [recommended(whole, again=again)] if verdict is not Verdict.SUCCESS else []
-    found += [recommended(Reason(each.reason), platform.applications[each.name].target, again) for each in failures]
-    for each in (each for each in unmet if each.name in platform.applications):  # who makes nodes is none himself
+    targets = {name: _placed(node.target, run.argocd) for name, node in platform.applications.items()}
+    found += [recommended(Reason(each.reason), targets[each.name], again) for each in failures]
+    for each in (each for each in unmet if each.name in targets):  # who makes nodes is none himself
         command = f"windlass {run.action} --scope app:{each.name}"
-        found.append(recommended(Trouble.OUT_OF_SCOPE, platform.applications[each.name].target, command))
+        found.append(recommended(Trouble.OUT_OF_SCOPE, targets[each.name], command))
     return tuple(found)
+
+
+def _placed(target: ApplicationRef | ResourceRef, argocd: str) -> ApplicationRef | ResourceRef:
+    is_here = isinstance(target, ApplicationRef) and target.namespace is None
+    return replace(target, namespace=argocd) if is_here else target
 
 
 def _scope_option(scope: str) -> str:
