@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tests.telemetry.runs import report
-from windlass.core.platform.events import Event, Level, Noticed, PhaseBegan, RunPhase
-from windlass.telemetry.following import Telling
+from windlass.core.platform.events import Event, Level, NodeEnded, NodeWaits, Noticed, PhaseBegan, RunPhase
+from windlass.core.platform.gates import Failed, Reason
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.telemetry.following import Redacting, Telling
 
 if TYPE_CHECKING:
     from windlass.core.platform.reports import Report
@@ -83,3 +85,27 @@ def test_one_that_tells_while_it_is_told_and_breaks_is_warned_about_once() -> No
     tell(BEGAN[0])
     assert [event for event in other.told if isinstance(event, Noticed)] == other.told[:1]
     assert other.told[1:] == [BEGAN[1], BEGAN[0]]
+
+
+def test_words_of_others_are_heard_without_their_secrets() -> None:
+    heard = Remembering()
+    redacting = Redacting(heard, lambda text: text.replace("hunter2", "***"))
+    failed = Failed(Reason.DEGRADED, "hunter2 is wrong")
+    events: list[Event] = [
+        NodeWaits("hunter2", "Unknown", "hunter2 is wrong"),
+        Noticed(Level.WARN, "hunter2 is wrong"),
+        NodeEnded(Outcome("web", Result.FAILED, failed)),
+        NodeEnded(Outcome("web", Result.SKIPPED)),
+        BEGAN[0],
+    ]
+    for event in events:
+        redacting.tell(event)
+    assert heard.told == [
+        NodeWaits("hunter2", "Unknown", "*** is wrong"),
+        Noticed(Level.WARN, "*** is wrong"),
+        NodeEnded(Outcome("web", Result.FAILED, replace(failed, detail="*** is wrong"))),
+        *events[3:],
+    ]
+    end = report()
+    redacting.ended(end)
+    assert heard.told[-1] == end

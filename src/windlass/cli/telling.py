@@ -12,7 +12,7 @@ from windlass.core.platform import foreign_texts
 from windlass.core.platform.events import Level, Noticed
 from windlass.kube.clocks import Clock
 from windlass.telemetry.emitting import Ways, emitting
-from windlass.telemetry.following import Telling
+from windlass.telemetry.following import Redacting, Telling
 from windlass.telemetry.logs import EventLog, LogForm, LogOptions, library_logs, logger
 from windlass.telemetry.metrics import Metrics
 from windlass.telemetry.pushing import Gateway
@@ -46,13 +46,13 @@ class Followed:
 @asynccontextmanager
 async def following(run: Followed, environ: Mapping[str, str]) -> AsyncIterator[Telling]:
     clock, secrets = Clock(), dict(_secrets(run))
-    metrics = Metrics(run.action, clock.now)
+    metrics, redact = Metrics(run.action, clock.now), Redactions(secrets.values())
     async with AsyncExitStack() as stack:
         if run.platform and _is_watched(run, environ):
-            view = _view(run, run.platform, environ)
-            receivers: dict[str, Receiver] = {"view": await stack.enter_async_context(view)}
+            view = await stack.enter_async_context(_view(run, run.platform, environ))
+            receivers: dict[str, Receiver] = {"view": Redacting(view, redact)}
         else:
-            log = logger(sys.stderr, _log_options(run), clock.now, Redactions(secrets.values()))
+            log = logger(sys.stderr, _log_options(run), clock.now, redact)
             receivers = {"logs": EventLog(log)}
         tell = Telling({**receivers, "metrics": metrics})
         for notice in run.mounts.notices:

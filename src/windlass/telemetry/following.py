@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from windlass.core.platform import foreign_texts
 from windlass.core.platform.events import Event, Level, Noticed
 
 if TYPE_CHECKING:
@@ -16,6 +17,20 @@ class Receiver(Protocol):
     def tell(self, event: Event) -> None: ...
 
     def ended(self, report: Report) -> None: ...
+
+
+class Redacting:
+    """A receiver that hears the words of others without their secrets. A log hides them itself, in its lines."""
+
+    def __init__(self, receiver: Receiver, redact: Callable[[str], str]) -> None:
+        self._receiver = receiver
+        self._redact = redact
+
+    def tell(self, event: Event) -> None:
+        self._receiver.tell(foreign_texts.changed_event(event, self._redact))
+
+    def ended(self, report: Report) -> None:
+        self._receiver.ended(foreign_texts.changed(report, self._redact))
 
 
 class Telling:

@@ -1,13 +1,18 @@
-"""The words in a report that are not ours: messages of Argo CD, of the API server, of pods. They may hold anything."""
+"""The words in reports and events that are not ours: messages of Argo CD, of the API server, of pods."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windlass.core.platform.events import NodeEnded, NodeWaits, Noticed
+from windlass.core.platform.gates import Failed
+from windlass.core.platform.outcomes import Outcome
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windlass.core.platform.events import Event
     from windlass.core.platform.reports import Component, Report
 
 
@@ -26,6 +31,17 @@ def changed(report: Report, change: Callable[[str], str]) -> Report:
         compliance=tuple(replace(each, what=change(each.what)) for each in report.compliance),
         notices=tuple(map(change, report.notices)),
     )
+
+
+def changed_event(event: Event, change: Callable[[str], str]) -> Event:
+    match event:
+        case NodeWaits():
+            return replace(event, detail=change(event.detail))
+        case Noticed():
+            return replace(event, message=change(event.message))
+        case NodeEnded(Outcome(judgement=Failed() as failed) as outcome):
+            return NodeEnded(replace(outcome, judgement=replace(failed, detail=change(failed.detail))))
+    return event
 
 
 def _component(component: Component, change: Callable[[str], str]) -> Component:
