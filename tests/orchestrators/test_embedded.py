@@ -17,6 +17,7 @@ from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Ended
 from windlass.core.platform.scopes import Scope
 from windlass.core.platform.snapshots import Snapshot
+from windlass.errors import WindlassError
 from windlass.orchestrators import embedded
 from windlass.simulation import virtual_time
 
@@ -37,6 +38,7 @@ class Rehearsal:
     platform: Platform
     seconds: dict[str, float] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
+    breaking: tuple[str, ...] = ()
     stop_at: float = 1e9
     started: dict[str, float] = field(default_factory=dict)
     told: list[Event] = field(default_factory=list)
@@ -44,13 +46,15 @@ class Rehearsal:
     async def carry_out(self, step: Step) -> Ended:
         self.started[step.name] = asyncio.get_running_loop().time()
         await asyncio.sleep(self.seconds.get(step.name, 1.0))  # noqa: TID251 - of the loop that jumps
+        if step.name in self.breaking:
+            raise WindlassError("the lock is lost")
         return Ended(BAD if step.name in self.failing else GOOD)
 
     def outcomes(self) -> dict[str, Outcome]:
         async def main() -> tuple[Outcome, ...]:
             stop, clock = asyncio.Event(), virtual_time.virtual_clock()
             asyncio.get_running_loop().call_later(self.stop_at, stop.set)
-            conduct = embedded.Conduct(self.carry_out, clock.now, self.told.append, stop)
+            conduct = embedded.Conduct(self.carry_out, clock.now, self.told.append, stop, lambda _: stop.set())
             plan = plans.for_deploy(self.platform, Snapshot(builders.NOW), Scope())
             return await embedded.run(plan, self.platform, conduct)
 
@@ -109,3 +113,8 @@ def test_what_ends_is_told_once() -> None:
 
 def test_an_empty_plan_is_over_at_once() -> None:
     assert Rehearsal(replace(builders.platform("a:"), subset=frozenset())).outcomes() == {}
+
+
+def test_a_step_that_cannot_go_on_stops_the_run_and_there_is_a_report() -> None:
+    run = Rehearsal(builders.platform("c: a b; a; b"), seconds={"b": 5}, breaking=("a",))
+    assert results(run.outcomes()) == {"a": "interrupted", "b": "interrupted", "c": "not started"}

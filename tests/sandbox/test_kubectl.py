@@ -127,6 +127,8 @@ def test_server_side_apply_tells_of_a_conflict(kubectl: Kubectl) -> None:
 
 def test_custom_kinds_are_explained_and_used(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", given=DEFINITION)
+    # kubectl cannot wait for a condition of what has none at all yet.
+    kubectl("wait", "--for=jsonpath={.status.acceptedNames.kind}=Widget", "crd/widgets.example.com", "--timeout=5s")
     kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=5s")
     assert "What the widget shall be." in kubectl("explain", "widgets.spec")
     assert "widgets" in kubectl("api-resources", "--api-group=example.com")

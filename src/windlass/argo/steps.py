@@ -131,7 +131,7 @@ class _Attempt:
             if follower.current is None:
                 detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
                 if self._is_late():
-                    return Failed(Reason.ABSENT, detail)
+                    return Failed(Reason.ABSENT, detail, is_final=True)
                 self._waits(Wait(Reason.ABSENT, detail))
                 await follower.next(TICK)
             elif parent is None or parent.is_automated:
@@ -174,7 +174,8 @@ class _Attempt:
         if waiting.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
             return Failed(Reason.ERROR_CONDITION, f"{state.errors[0].type}: {state.errors[0].message}")
         if self._is_late():
-            return Failed(waiting.reason, f"{waiting.detail}, after {patience.sync.total_seconds():g} s")
+            detail = f"{waiting.detail}, after {patience.sync.total_seconds():g} s"
+            return Failed(waiting.reason, detail, is_final=waiting.reason is Reason.DELETING)
         return None
 
     def _own_resources(self, follower: Follower) -> tuple[dict[str, str], ...]:

@@ -192,7 +192,7 @@ class _Deploy:
             nodes=self._platform.applications,
             parents=snapshot.parents,
         )
-        conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop)
+        conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop, control.fail)
         outcomes = await embedded.run(plan, self._platform, conduct)
         if control.is_out_of_time:
             await self._live.end_operations(access.run_id)

@@ -195,7 +195,7 @@ class _Teardown:
             detached=detached,
         )
         steps = Removals(stage)
-        conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop)
+        conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop, control.fail)
         outcomes = await embedded.run(plan, self._platform, conduct)
         self._diagnostics = steps.diagnostics
         return outcomes

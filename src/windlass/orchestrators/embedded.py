@@ -11,6 +11,7 @@ from windlass.core.platform.events import NodeEnded
 from windlass.core.platform.gates import Open
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.scheduling import Limits, Schedule
+from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """How a plan is run. `stop`: once it is set nothing starts any more, and what runs is let go."""
+    """How a plan is run. `stop`: once it is set nothing starts any more, and what runs is let go.
+
+    `broke` hears of a step that cannot go on for a reason that is not the platform's, and stops the run.
+    """
 
     carry_out: Callable[[Step], Awaitable[Ended]]
     now: Callable[[], datetime]
     tell: Tell
     stop: asyncio.Event
+    broke: Callable[[WindlassError], None]
 
 
 async def run(plan: Plan, platform: Platform, conduct: Conduct) -> tuple[Outcome, ...]:
@@ -75,7 +80,10 @@ class _Run:
         self._ended.put_nowait(None)
 
     async def _carry_out(self, name: str) -> None:
-        self._ended.put_nowait((name, await self._conduct.carry_out(self._steps[name])))
+        try:
+            self._ended.put_nowait((name, await self._conduct.carry_out(self._steps[name])))
+        except WindlassError as error:
+            self._conduct.broke(error)
 
     def _note(self, name: str, ended: Ended) -> None:
         result = Result.SUCCEEDED if isinstance(ended.judgement, Open) else Result.FAILED

@@ -271,7 +271,7 @@ def _component(platform: Platform, name: str, state: State | None, outcome: Outc
         name=name,
         stack=application.stack,
         result=outcome.result if outcome else None,
-        health=state.health if state else Health.MISSING,
+        health=_health(state, outcome),
         is_critical=application.critical,
         sync=str(shown.sync) if shown else "",
         revisions=shown.revisions if shown else (),
@@ -281,6 +281,13 @@ def _component(platform: Platform, name: str, state: State | None, outcome: Outc
         expected=application.patience.expected if outcome and outcome.result is not Result.UNCHANGED else None,
         evidence=judgement.evidence if isinstance(judgement, Open | Failed) else None,
     )
+
+
+def _health(state: State | None, outcome: Outcome | None) -> Health:
+    """What failed in this run is not healthy, whatever its last word is."""
+    shown = state.health if state else Health.MISSING
+    has_failed = outcome is not None and outcome.result is Result.FAILED
+    return Health.FAILED if has_failed and shown is Health.HEALTHY else shown
 
 
 def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, ...]]) -> tuple[Failure, ...]:

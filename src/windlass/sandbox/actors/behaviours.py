@@ -80,10 +80,16 @@ class Behaviours:
 def _annotated(annotations: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, text in annotations.items():
-        if name.startswith(PREFIX):
-            what = name.removeprefix(PREFIX).replace("-", "_")
-            found[what] = text if what in {"fails_with", "log"} else int(text) if what == "exit_code" else seconds(text)
+        what = name.removeprefix(PREFIX).replace("-", "_")
+        if name.startswith(PREFIX) and what in Behaviour.__slots__:
+            found[what] = (
+                text if what in {"fails_with", "log"} else seconds(text) if what != "exit_code" else _code(text)
+            )
     return found
+
+
+def _code(text: str) -> int:
+    return int(text) if text.isdecimal() else 1
 
 
 def seconds(text: str) -> float:
