@@ -25,7 +25,7 @@ demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered
 	$(BIN)/windlass demo
 
 test: $(VENV)/ready ## the quick suite
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 6 -q
 
 sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer
 	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000))
@@ -48,7 +48,7 @@ imports: $(VENV)/ready ## the import contracts: rows, pure core, two HTTP doors,
 # The contracts run the sandbox on a thread of its own, which is not traced: what is measured of it is less than what runs.
 coverage: $(VENV)/ready ## the tests with branch coverage: 100 % where code is pure, 97 % elsewhere, 80 % of the sandbox
 	$(BIN)/coverage erase
-	$(BIN)/pytest -n 2 -q --cov --cov-report=
+	$(BIN)/pytest -n 5 -q --cov --cov-report=
 	$(BIN)/coverage report --fail-under=97 --omit='src/windlass/sandbox/*'
 	$(BIN)/coverage report --fail-under=80 --include='src/windlass/sandbox/*'
 	$(BIN)/coverage report --fail-under=100 --include='$(PURE)'
