@@ -165,5 +165,8 @@ class Platform:
 
 
 def is_our_write(record: AuditRecord) -> bool:
+    """A review is a question, though it is created."""
     is_write = record.verb in {"create", "update", "patch", "delete", "deletecollection"}
+    if record.resource.endswith("reviews"):
+        return False
     return record.user_agent.startswith("windlass") and is_write and record.stage == "ResponseComplete"
