@@ -14,13 +14,13 @@ from windlass.core.platform.annotations import merged
 from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
+from windlass.core.platform.reports import Action, Ending
 from windlass.errors import WindlassError
 from windlass.operations import locking, preflights
 from windlass.operations.live import Live
 from windlass.operations.locking import Claim
 from windlass.operations.preflights import Right
-from windlass.operations.runs import unwrapped
+from windlass.operations.runs import Asked, unwrapped
 from windlass.operations.validate import PAUSE, SETTLING
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.applications import Platform
     from windlass.core.platform.plan_documents import Approved
     from windlass.core.platform.plans import Plan
-    from windlass.core.platform.reports import Report
+    from windlass.core.platform.reports import Report, Run
     from windlass.core.platform.scopes import Scope
     from windlass.core.platform.snapshots import Snapshot
     from windlass.kube.objects import Plain
@@ -137,8 +137,7 @@ class _Deploy:
         yield from self._rights_to_patch()
         if root is not None and self._live.root is None:
             yield Right("create", APPLICATIONS, self._access.argocd)
-        for verb in ("get", "create", "update"):
-            yield Right(verb, locking.LEASES, self._access.argocd)
+        yield from locking.rights(self._access.argocd)
 
     def _root_to_write(self, plan: Plan, snapshot: Snapshot) -> Plain | None:
         if self._wish.root is None:
@@ -208,19 +207,8 @@ class _Deploy:
         return replace(report, notices=(*self._notices, *([why] if why else [])))
 
     def _run(self) -> Run:
-        counts, refreshes, control = self._access.client.counts, self._writer.refreshes, self._access.control
-        return Run(
-            action=Action.DEPLOY,
-            environment=self._wish.environment,
-            scope=str(self._wish.scope),
-            started=self._started,
-            finished=self._access.now(),
-            calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
-            run_id=self._access.run_id,
-            is_out_of_time=control.is_out_of_time,
-            was_interrupted=control.was_interrupted,
-            argocd=self._access.argocd,
-        )
+        asked = Asked(Action.DEPLOY, self._wish.environment, self._wish.scope)
+        return self._access.run(asked, self._started, refreshes=self._writer.refreshes)
 
     def _begin(self, phase: RunPhase) -> None:
         self._access.control.tell(PhaseBegan(phase))

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import AlreadyExists, Conflict, KubeError, NotFound
 from windlass.kube.resources import Resource
+from windlass.operations.preflights import Right
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from datetime import datetime
 
     from windlass.kube.clients import KubeClient
@@ -28,6 +29,11 @@ DURATION = 15.0  # seconds of silence after which a holder counts as dead
 RENEWED_EVERY = 4.0
 RENEWED_WITHIN = 10.0  # after this long without success nothing is written any more; well before others take over
 LOOKED_AT_EVERY = 1.0
+
+
+def rights(namespace: str) -> Iterator[Right]:
+    """What taking the lock needs."""
+    return (Right(verb, LEASES, namespace) for verb in ("get", "create", "update"))
 
 
 class Locked(WindlassError):

@@ -78,9 +78,10 @@ Listed = Mapping[tuple[str, str], Application]
 
 
 async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
-    """The named nodes of a platform."""
+    """The named nodes of a platform, for who also asks what their hooks are for."""
     taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
-    return await observation_of(cluster, platform, names, taken_at, await listed(cluster, platform, names))
+    found = await observation_of(cluster, platform, names, taken_at, await listed(cluster, platform, names))
+    return await _with_hooks(cluster, found)
 
 
 async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
@@ -88,7 +89,14 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
     taken_at = cluster.now()
     found = await _list(cluster.reader, APPLICATIONS.everywhere)
     platform = _platform(found)
-    return platform, await observation_of(cluster, platform, platform.subset, taken_at, found)
+    observation = await observation_of(cluster, platform, platform.subset, taken_at, found)
+    return platform, await _with_hooks(cluster, observation)
+
+
+async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation:
+    snapshot = observation.snapshot
+    changed = await _with_internal_hooks(cluster.reader, observation.applications, snapshot.states)
+    return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed}))
 
 
 def _platform(listed: Listed) -> Platform:
@@ -113,7 +121,6 @@ async def observation_of(
     resources = {name: ref for name, ref in refs.items() if isinstance(ref, ResourceRef)}
     states: dict[str, State] = {name: parse(application) for name, application in there.items()}
     states |= await _resource_states(cluster, resources)
-    states |= await _with_internal_hooks(cluster.reader, there, states)
     states |= _without_nodes(there, states, places)
     snapshot = Snapshot(taken_at, states, _parents(listed, places))
     return Observation(snapshot, _judged(there.values()), _annotated(cluster, platform, listed), there)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from windlass.core.platform.events import Level, Noticed
+from windlass.core.platform.reports import Action, ApiCalls, Run
 from windlass.errors import OutOfTime, WindlassError
 from windlass.operations.observing import BUILT_IN
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from windlass.argo.health_judges import Judge
     from windlass.core.platform.events import Tell
+    from windlass.core.platform.scopes import Scope
     from windlass.kube.clients import KubeClient
 
 R = TypeVar("R")
@@ -84,6 +86,12 @@ class Control:
             self.stop.set()
 
 
+class Asked(NamedTuple):
+    action: Action
+    environment: str
+    scope: Scope
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """A cluster that may be changed."""
@@ -97,3 +105,19 @@ class Access:
     limit: timedelta
     """Of the whole run."""
     judge: Judge = BUILT_IN
+
+    def run(self, asked: Asked, started: datetime, *, refreshes: int = 0) -> Run:
+        """For the report, as of now. `refreshes`: how many of the writes only asked Argo CD to look again."""
+        counts = self.client.counts
+        return Run(
+            action=asked.action,
+            environment=asked.environment,
+            scope=str(asked.scope),
+            started=started,
+            finished=self.now(),
+            calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
+            run_id=self.run_id,
+            is_out_of_time=self.control.is_out_of_time,
+            was_interrupted=self.control.was_interrupted,
+            argocd=self.argocd,
+        )

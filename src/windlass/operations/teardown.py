@@ -13,7 +13,7 @@ from windlass.core.platform.annotations import merged
 from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
 from windlass.core.platform.makers import Detachment
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reports import NOTHING_LEFT, Action, ApiCalls, Ending, Removal, Run
+from windlass.core.platform.reports import NOTHING_LEFT, Action, Ending, Removal
 from windlass.core.platform.volumes import Policy
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError
@@ -26,7 +26,7 @@ from windlass.operations.live import Live
 from windlass.operations.locking import Claim
 from windlass.operations.looking import Looking, unseen_words
 from windlass.operations.preflights import Right
-from windlass.operations.runs import unwrapped
+from windlass.operations.runs import Asked, unwrapped
 from windlass.operations.scenes import Scene, scene_of
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.applications import Platform
     from windlass.core.platform.plans import Plan
     from windlass.core.platform.removals import Found
-    from windlass.core.platform.reports import Report
+    from windlass.core.platform.reports import Report, Run
     from windlass.core.platform.scopes import Scope
     from windlass.core.platform.snapshots import Snapshot
     from windlass.operations.runs import Access
@@ -127,8 +127,7 @@ class _Teardown:
         for namespace in sorted(self._live.namespaces):
             yield Right("patch", APPLICATIONS, namespace)
             yield Right("delete", APPLICATIONS, namespace)
-        for verb in ("get", "create", "update"):
-            yield Right(verb, locking.LEASES, self._access.argocd)
+        yield from locking.rights(self._access.argocd)
 
     async def _carried_out(self, keeping: Keeping) -> tuple[Plan, tuple[Outcome, ...], Removal]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
@@ -249,19 +248,8 @@ class _Teardown:
         return replace(report, notices=tuple(self._notices))
 
     def _run(self) -> Run:
-        counts, control = self._access.client.counts, self._access.control
-        return Run(
-            action=Action.TEARDOWN,
-            environment=self._wish.environment,
-            scope=str(self._wish.scope),
-            started=self._started,
-            finished=self._access.now(),
-            calls=ApiCalls(counts.total - counts.writes, counts.writes),
-            run_id=self._access.run_id,
-            is_out_of_time=control.is_out_of_time,
-            was_interrupted=control.was_interrupted,
-            argocd=self._access.argocd,
-        )
+        asked = Asked(Action.TEARDOWN, self._wish.environment, self._wish.scope)
+        return self._access.run(asked, self._started)
 
     def _begin(self, phase: RunPhase) -> None:
         self._access.control.tell(PhaseBegan(phase))
