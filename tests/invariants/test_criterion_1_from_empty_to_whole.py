@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from tests.simulation.playing import Play, acted
-from tests.simulation.scenarios import Act, Part, told
+from tests.invariants.stages import staged
+from tests.simulation.scenarios import Part, told
 from windlass.settings.platforms import Assembled, assembled
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def test_the_reference_platform_is_raised_in_one_run() -> None:
+
+def test_the_reference_platform_is_raised_by_one_command(tmp_path: Path) -> None:
     reference = assembled(None, None)
     assert isinstance(reference, Assembled)
-    platform = reference.platform
-    assert len(platform.applications) == 43
-    parts = {
-        name: Part(name, 1, "Deployment" if place % 3 == 0 else "") for place, name in enumerate(platform.graph.names)
-    }
-    scenario = replace(told("a:"), platform=platform, commits=(parts,))
-
-    async def main(play: Play) -> None:
-        ended = await play.run(Act())
-        assert ended.report is not None, ended.error
-        assert ended.report.summary.exit_code == 0
-        assert ended.report.summary.counts == {"succeeded": 43}
-        assert not play.witness.problems
-        assert not [name for name in parts if play.witness.why_not_ready(name, [0])]
-
-    acted(scenario, main)
+    names = reference.platform.graph.names
+    assert len(names) == 43
+    parts = {name: Part(name, 1, "Deployment" if place % 3 == 0 else "") for place, name in enumerate(names)}
+    with staged(tmp_path, replace(told("a:"), platform=reference.platform, commits=(parts,))) as stage:
+        ended = stage.windlass("deploy", "--environment-file", str(tmp_path / "environment.yaml"))
+        assert ended.code == 0, ended.output
+        assert not stage.unhealthy()
+        assert {name for _, name in stage.witness.operations} >= set(names)

@@ -1,0 +1,63 @@
+"""Criterion 4: after teardown the cluster is as it was before the platform came, but for data that was to stay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.invariants.stages import Stage, staged
+from tests.sandbox.actors.objects import claim, workload
+from tests.simulation.scenarios import told
+from tests.simulation.witnesses import APPLICATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
+CLASS = {
+    "metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "disk.test",
+}
+
+
+@pytest.fixture(params=[True, False], ids=["root", "brownfield"])
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    """`db` keeps data, and `web` has pods."""
+    scenario = told("web: db; beside:", parts={"web": {"kind": "Deployment"}}, has_root=request.param)
+    with staged(tmp_path, scenario) as found:
+        found.cluster.do(found.cluster.sandbox.caller().create("storageclasses.storage.k8s.io", CLASS))
+        db = workload("StatefulSet", "data", replicas=2, serviceName="data", volumeClaimTemplates=[claim()])
+        files = {**found.scenario.files(0), "db/data.yaml": [db]}
+        found.witness.commits[-1] = found.cluster.repository.push(files)
+        found.cluster.rest(0.5)  # a new namespace gets an account and a certificate of its own
+        yield found
+
+
+def everything(stage: Stage) -> set[tuple[str, str, str]]:
+    """All that is in the cluster, but for events; Applications that somebody else made are part of the platform."""
+    server, names = stage.cluster.sandbox.server, stage.scenario.platform.graph.names
+    kinds = [kind.id for kind in server.catalogue if not kind.id.startswith("events")]
+    found = {(kind, item.namespace, item.name) for kind in kinds for item in server.store.list(kind)}
+    return found - {(APPLICATIONS, "argocd", name) for name in names}
+
+
+@pytest.mark.parametrize("policy", ["delete", "retain"])
+def test_nothing_of_the_platform_is_left(stage: Stage, policy: str) -> None:
+    before = everything(stage)
+    told = stage.deploy()
+    assert told.code == 0, told.ended.output
+    assert len({each for each in everything(stage) - before if each[0] in {CLAIMS, VOLUMES}}) == 4
+    environ = {"TEARDOWN_CONFIRM": "development", "PV_POLICY": policy}
+    ended = stage.windlass("teardown", *stage.files, environ=environ)
+    assert ended.code == 0, ended.output
+    stage.cluster.rest(0.5)
+    left = everything(stage) - before
+    assert {kind for kind, _, _ in left} == ({CLAIMS, VOLUMES} if policy == "retain" else set())
+    assert len(left) == (4 if policy == "retain" else 0)
+    store = stage.cluster.sandbox.server.store
+    assert not store.list(APPLICATIONS)
+    again = stage.windlass("teardown", *stage.files, environ=environ)
+    assert again.code == 0, again.output
+    assert not [entry for entry in stage.entries if entry.is_write], "there is nothing to remove"
