@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.results import Figure, figure, write
-from tests.e2e.platforms import CASCADE, HERE, Platform, deployment
+from tests.e2e.platforms import Platform, application, deployment, source
 from tests.testbed import argocd
 from tests.testbed.bed import Bed, Cluster
 
@@ -79,13 +79,13 @@ class Contest:
         for each in self._needs:
             files[f"waves/{each}.json"] = json.dumps(self._child(each))
         commit = self._cluster.git.publish(f"{self._name}-waves", files)
-        root = self._application(f"{self._name}-root", "waves", "argocd", {})
-        self._cluster.apply(json.dumps(root))
-        operation = {"operation": {"initiatedBy": {"username": "bench"}, "sync": {"revision": commit}}}
-        began = time.monotonic()
-        self._cluster.kubectl(
-            *("patch", "application", f"{self._name}-root", "-n", "argocd", "--type=merge", "-p", json.dumps(operation))
+        root = application(
+            f"{self._name}-root", source(self._cluster.git.url(f"{self._name}-waves"), "waves"), "argocd", {}
         )
+        del root["metadata"]["finalizers"]
+        root["operation"] = {"initiatedBy": {"username": "bench"}, "sync": {"revision": commit}}
+        began = time.monotonic()
+        self._cluster.apply(json.dumps(root))
         command = ("wait", f"application/{self._name}-root", "-n", "argocd", f"--timeout={LIMIT:.0f}s")
         self._cluster.kubectl(*command, "--for=jsonpath={.status.operationState.phase}=Succeeded", timeout=LIMIT)
         for each in self._needs:  # the root does not wait for its last wave
@@ -121,24 +121,10 @@ class Contest:
         kubectl("delete", "namespace", self._name, "--ignore-not-found", "--timeout=120s", timeout=150)
 
     def _child(self, name: str) -> dict[str, Any]:
-        made = self._application(self._platform.full(name), name, self._name, {"automated": {}})
-        level = "abcd".index(name[0])
-        made["metadata"] |= {"annotations": {"argocd.argoproj.io/sync-wave": str(level)}, "finalizers": [CASCADE]}
+        found = source(self._cluster.git.url(f"{self._name}-waves"), name)
+        made = application(self._platform.full(name), found, self._name, {"automated": {}})
+        made["metadata"]["annotations"] = {"argocd.argoproj.io/sync-wave": str("abcd".index(name[0]))}
         return made
-
-    def _application(self, name: str, path: str, namespace: str, policy: dict[str, Any]) -> dict[str, Any]:
-        source = {"repoURL": self._cluster.git.url(f"{self._name}-waves"), "path": path, "targetRevision": "main"}
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "Application",
-            "metadata": {"name": name, "namespace": "argocd"},
-            "spec": {
-                "project": "default",
-                "source": source,
-                "destination": {"server": HERE, "namespace": namespace},
-                "syncPolicy": {**policy, "syncOptions": ["CreateNamespace=true"]},
-            },
-        }
 
 
 def medians(contest: Contest, rounds: int) -> dict[str, float]:

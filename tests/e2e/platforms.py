@@ -55,6 +55,38 @@ def deployment(name: str, seconds: float = 0, *, needs_config: str = "", **more:
     }
 
 
+def source(url: str, path: str, revision: str = "main") -> dict[str, Any]:
+    return {"repoURL": url, "path": path, "targetRevision": revision}
+
+
+def application(name: str, source: dict[str, Any], namespace: str, policy: dict[str, Any]) -> dict[str, Any]:
+    """One of Argo CD's, in its own namespace; `namespace` is where its objects go."""
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": name, "namespace": "argocd", "finalizers": [CASCADE]},
+        "spec": {
+            "project": "default",
+            "source": source,
+            "destination": {"server": HERE, "namespace": namespace},
+            "syncPolicy": {**policy, "syncOptions": ["CreateNamespace=true"]},
+        },
+    }
+
+
+def application_set(name: str, elements: tuple[str, ...], template: dict[str, Any]) -> dict[str, Any]:
+    """An Application for each element, which stands where the template says {{name}}."""
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {"name": name, "namespace": "argocd"},
+        "spec": {
+            "generators": [{"list": {"elements": [{"name": each} for each in elements]}}],
+            "template": {"metadata": {"name": template["metadata"]["name"]}, "spec": template["spec"]},
+        },
+    }
+
+
 @dataclass
 class Platform:
     """In a repository and a namespace of its own name."""
@@ -66,33 +98,26 @@ class Platform:
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By application: another Deployment than the usual one."""
 
+    revision: str = "main"
+    """What the root follows."""
+
     def publish(self) -> str:
         files = {"root/Chart.yaml": "apiVersion: v2\nname: root\nversion: 1.0.0\n"}
         for name in self.needs:
             files[f"root/templates/{name}.yaml"] = json.dumps(self._application(name))
             files[f"{name}/all.json"] = json.dumps(self.changes.get(name) or deployment(name))
         commit = self.cluster.git.publish(self.name, files)
-        (self.folder / "environment.yaml").write_text(json.dumps(self._environment()))
-        (self.folder / "dag.yaml").write_text(json.dumps(self._dag()))
+        self.describe()
         return commit
 
+    def describe(self) -> None:
+        """In the two files that the command reads."""
+        (self.folder / "environment.yaml").write_text(json.dumps(self._environment()))
+        (self.folder / "dag.yaml").write_text(json.dumps(self._dag()))
+
     def _application(self, name: str) -> dict[str, Any]:
-        source = {
-            "repoURL": self.cluster.git.url(self.name),
-            "path": name,
-            "targetRevision": "{{ .Values.targetRevision }}",
-        }
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "Application",
-            "metadata": {"name": self.full(name), "namespace": "argocd", "finalizers": [CASCADE]},
-            "spec": {
-                "project": "default",
-                "source": source,
-                "destination": {"server": HERE, "namespace": self.name},
-                "syncPolicy": {"syncOptions": ["CreateNamespace=true"]},
-            },
-        }
+        found = source(self.cluster.git.url(self.name), name, "{{ .Values.targetRevision }}")
+        return application(self.full(name), found, self.name, {})
 
     def full(self, name: str) -> str:
         return f"{self.name}-{name}"
@@ -102,7 +127,7 @@ class Platform:
             "name": "development",
             "domain": "platform.test",
             "gitRepository": self.cluster.git.url(self.name),
-            "gitRevision": "main",
+            "gitRevision": self.revision,
             "gitPath": "root",
         }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.platforms import CASCADE, HERE, deployment, is_our_write
+from tests.e2e.platforms import HERE, application, application_set, deployment, is_our_write, source
 from tests.processes import Ended, windlass
 
 if TYPE_CHECKING:
@@ -63,42 +63,21 @@ class Brownfield:
         return {**head, "metadata": {"name": "narrow", "namespace": "argocd"}, "spec": spec}
 
     def _set(self) -> dict[str, Any]:
-        template = self._application("set-{{name}}", self._source("{{name}}"), {"automated": {"selfHeal": True}})
-        elements = [{"name": "one"}, {"name": "two"}]
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "ApplicationSet",
-            "metadata": {"name": "set", "namespace": "argocd"},
-            "spec": {
-                "generators": [{"list": {"elements": elements}}],
-                "template": {"metadata": {"name": "set-{{name}}"}, "spec": template["spec"]},
-            },
-        }
+        template = self._application("set-{{name}}", "{{name}}", {"automated": {"selfHeal": True}})
+        return application_set("set", ("one", "two"), template)
 
     def _applications(self) -> Iterator[dict[str, Any]]:
-        mixed = self._application("mixed", self._source("mixed"))
-        del mixed["spec"]["source"]
-        mixed["spec"]["sources"] = [self._source("mixed"), self._source("extra")]
+        mixed = self._application("mixed", "mixed")
+        mixed["spec"]["sources"] = [mixed["spec"].pop("source"), source(self.url, "extra")]
         yield mixed
         for name in ("away", "narrow"):
-            made = self._application(name, self._source(name))
+            made = self._application(name, name)
             made["spec"]["project"] = "narrow"
             made["metadata"]["namespace"] = PLACES[name]
             yield made
 
-    def _source(self, path: str) -> dict[str, Any]:
-        return {"repoURL": self.url, "path": path, "targetRevision": "main"}
-
-    def _application(self, name: str, source: dict[str, Any], policy: dict[str, Any] | None = None) -> dict[str, Any]:
-        spec: dict[str, Any] = {
-            "project": "default",
-            "source": source,
-            "destination": {"server": HERE, "namespace": "brown"},
-        }
-        if policy:
-            spec["syncPolicy"] = policy
-        meta = {"name": name, "namespace": "argocd", "finalizers": [CASCADE]}
-        return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta, "spec": spec}
+    def _application(self, name: str, path: str, policy: dict[str, Any] | None = None) -> dict[str, Any]:
+        return application(name, source(self.url, path), "brown", policy or {})
 
     def theirs(self) -> dict[str, Any]:
         """All that must stay as it is, byte for byte."""

@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.platforms import LEVELS, Platform, deployment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.testbed.bed import Cluster
 
 
@@ -58,6 +60,22 @@ def test_a_platform_is_raised_kept_moved_broken_and_resumed(twelve: Platform) ->
     assert "platform-root" not in left
     assert "lease.coordination.k8s.io/windlass" not in left
     assert "namespace/twelve" not in cluster.kubectl("get", "namespaces", "-o", "name")
+
+
+def test_a_platform_at_a_commit_is_left_alone_without_a_single_write(argocd_cluster: Cluster, tmp_path: Path) -> None:
+    pinned = Platform(argocd_cluster, tmp_path, "pinned", {"a1": (), "b1": ("a1",)})
+    pinned.revision = pinned.publish()
+    pinned.describe()
+    code, report = pinned.report("deploy")
+    assert (code, report["summary"]["counts"]) == (0, {"succeeded": 2})
+
+    seen = len(argocd_cluster.audit())
+    code, report = pinned.report("deploy")
+    assert (code, report["summary"]["counts"]) == (0, {"unchanged": 2})
+    assert pinned.writes(seen) == []  # nothing it follows can move: not even a refresh is asked for
+
+    removed = pinned.windlass("teardown", "--confirm", "development")
+    assert removed.code == 0, removed.output
 
 
 def _wait_for_operation(platform: Platform, name: str, revision: str) -> None:

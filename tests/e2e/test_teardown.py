@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.platforms import CASCADE, HERE, deployment
+from tests.e2e.platforms import application, application_set, deployment, source
 from tests.processes import Ended, windlass
 
 if TYPE_CHECKING:
@@ -118,29 +118,10 @@ class Hard:
     def _application(
         self, name: str, policy: dict[str, Any], *, path: str = "", namespace: str = NAMESPACE
     ) -> dict[str, Any]:
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "Application",
-            "metadata": {"name": name, "namespace": "argocd", "finalizers": [CASCADE]},
-            "spec": {
-                "project": "default",
-                "source": {"repoURL": self._url, "path": path or name, "targetRevision": "main"},
-                "destination": {"server": HERE, "namespace": namespace},
-                "syncPolicy": {**policy, "syncOptions": ["CreateNamespace=true"]},
-            },
-        }
+        return application(name, source(self._url, path or name), namespace, policy)
 
     def _set(self) -> dict[str, Any]:
-        template = self._application("set-{{name}}", {}, path="{{name}}")
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "ApplicationSet",
-            "metadata": {"name": "set", "namespace": "argocd"},
-            "spec": {
-                "generators": [{"list": {"elements": [{"name": "one"}, {"name": "two"}]}}],
-                "template": {"metadata": {"name": "set-{{name}}"}, "spec": template["spec"]},
-            },
-        }
+        return application_set("set", ("one", "two"), self._application("set-{{name}}", {}, path="{{name}}"))
 
     def _dag(self) -> dict[str, Any]:
         rows = [{"name": name, "dependsOn": list(needed)} for name, needed in NODES.items()]
