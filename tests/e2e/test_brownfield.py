@@ -77,7 +77,9 @@ class Brownfield:
             yield made
 
     def _application(self, name: str, path: str, policy: dict[str, Any] | None = None) -> dict[str, Any]:
-        return application(name, source(self.url, path), "brown", policy or {})
+        made = application(name, source(self.url, path), "brown", {})
+        made["spec"]["syncPolicy"] = policy or {}  # a restricted project creates no namespaces
+        return made
 
     def theirs(self) -> dict[str, Any]:
         """All that must stay as it is, byte for byte."""
