@@ -15,7 +15,8 @@ INTRODUCTION = """\
 
 Written by `make bench`: every contestant in one run, on one machine, over loopback, each in fresh processes that take
 turns; of each the quickest run counts: whatever else the machine does can only make a run slower. Seconds differ
-from machine to machine, so what matters are the ratios: above 1 they say how many times quicker Windlass is.
+from machine to machine, so what matters are the ratios, each to what its last column names: where the target
+is a floor they say how many times quicker Windlass is, where it is a ceiling how many times as long it takes.
 
 """
 

@@ -62,14 +62,17 @@ def application(world: World, name: str) -> Application:
                 "environment.yaml:5:27: retries.backoff must be a duration like 90s, 10m or 1h30m",
             ],
         ),
-        (
-            ENVIRONMENT.replace("https://", "https://bob:hunter2@"),
-            [
-                (
-                    "environment.yaml:3:1: gitRepository must not hold credentials: "
-                    "mount them as /secrets/git-username and /secrets/git-password"
-                )
-            ],
+        *(
+            (
+                ENVIRONMENT.replace("https://", f"https://{credentials}@"),
+                [
+                    (
+                        "environment.yaml:3:1: gitRepository must not hold credentials: "
+                        "mount them as /secrets/git-username and /secrets/git-password"
+                    )
+                ],
+            )
+            for credentials in ("bob:hunter2", "hunter2")
         ),
         ("name: a\nname: b\n", ["environment.yaml:2:1: a key that this mapping already has"]),
         ("name: [\n", ["environment.yaml:2:1: not valid YAML: did not find expected node content"]),

@@ -9,11 +9,12 @@ from pydantic import AfterValidator
 
 from windlass.settings.file_fields import Duration, FileModel, Name, RetriesEntry, Text
 
-_PASSWORD_IN_URL = re.compile(r"^[a-z0-9+.-]+://[^/@]*:[^/@]*@", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"^(https?://[^/@]*@|[a-z0-9+.-]+://[^/@]*:[^/@]*@)", re.IGNORECASE)
+"""Before the host of an address: a password, or over HTTP a token alone. `ssh://git@` is none."""
 
 
 def _without_credentials(address: str) -> str:
-    if _PASSWORD_IN_URL.match(address):
+    if _CREDENTIALS.match(address):
         raise ValueError("must not hold credentials: mount them as /secrets/git-username and /secrets/git-password")
     return address
 
