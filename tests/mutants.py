@@ -104,8 +104,8 @@ MUTANTS = (
     ),
     Mutant(
         "a file left behind", "INV-3", "operations/locking.py",
-        '        """At once if it is free; else after watching its holder be silent for long enough."""',
-        '        open("windlass.lock", "w").close()',
+        "        asked = self._clock.monotonic()\n        spec =",
+        '        asked = self._clock.monotonic()\n        open("windlass.lock", "w").close()\n        spec =',
         STATE,
     ),
     Mutant(
@@ -164,8 +164,8 @@ MUTANTS = (
     ),
     Mutant(
         "lock without need", "INV-6", "operations/deploy.py",
-        "            if plan.is_empty and root is None:",
-        "            if plan.is_empty and root is None and not plan.unchanged:",
+        "        if plan.is_empty and root is None:",
+        "        if plan.is_empty and root is None and not plan.unchanged:",
         AGAIN,
     ),
     Mutant(
@@ -206,7 +206,7 @@ MUTANTS = (
     ),
     Mutant(
         "a live holder is robbed", "one run", "operations/locking.py",
-        "            is_silent = self._clock.monotonic() - began > DURATION",
+        "            is_silent = self._clock.monotonic() - since > DURATION",
         "            is_silent = True",
         LOCK,
     ),

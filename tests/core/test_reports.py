@@ -16,7 +16,7 @@ from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.recommendations import CATALOGUE, Trouble, recommended
 from windlass.core.platform.report_documents import document
-from windlass.core.platform.reports import Action, Ending, Removal
+from windlass.core.platform.reports import Action, Ending, Removal, Run
 from windlass.core.platform.scopes import parse_scope
 
 RUN = run()
@@ -77,6 +77,28 @@ def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
     assert "in the way\n  postgres: it does not exist; needed by keycloak" in text
     assert "steps\n  sync  keycloak  about 1 min  it does not exist" in text
     assert "$ windlass deploy --scope app:postgres" in text
+
+
+@pytest.mark.parametrize(("action", "result"), [(Action.DEPLOY, Result.NOT_STARTED), (Action.VALIDATE, None)])
+def test_what_was_not_seen_is_unknown(action: Action, result: Result | None) -> None:
+    report = reports.of_nothing(replace(RUN, action=action, is_out_of_time=True), SMALL, ["ceph", "keycloak"])
+    assert (report.summary.verdict, report.summary.exit_code) == ("timeout", 4)
+    assert [(each.name, each.result, each.health) for each in report.components] == [
+        ("ceph", result, Health.UNKNOWN),
+        ("keycloak", result, Health.UNKNOWN),
+    ]
+    assert "timeout" in report_texts.text(report)
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"), [(replace(RUN, is_out_of_time=True), 4), (replace(RUN, was_interrupted=True), 1)]
+)
+def test_a_run_that_ends_before_it_begins_shows_what_was_planned(ended: Run, code: int) -> None:
+    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    report = reports.of_plan(ended, SMALL, plan, snapshot())
+    assert report.summary.exit_code == code
+    assert {each.result for each in report.components} == {Result.NOT_STARTED}
+    assert report.steps == plan.steps
 
 
 def test_a_dry_run_of_nothing() -> None:

@@ -82,5 +82,10 @@ def test_a_plan_that_cannot_run_is_a_failure(cluster: str, code: int) -> None:
     assert verdicts.exit_code_for(verdicts.of_plan(plan)) == code
 
 
+@pytest.mark.parametrize(("is_out_of_time", "code"), [(True, 4), (False, 1)])
+def test_what_never_began_is_no_success_whatever_stands(is_out_of_time: bool, code: int) -> None:
+    assert verdicts.exit_code_for(verdicts.of_unbegun(is_out_of_time=is_out_of_time)) == code
+
+
 def test_every_verdict_has_a_code_of_its_own() -> None:
     assert len({verdicts.exit_code_for(verdict) for verdict in Verdict}) == len(Verdict) == len(ExitCode) - 1

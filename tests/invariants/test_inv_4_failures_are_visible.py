@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,6 +48,18 @@ def test_nothing_healthy_is_a_failure(tmp_path: Path) -> None:
     with staged(tmp_path, told("b: a", parts={"a": {"trouble": "broken"}})) as stage:
         found = stage.deploy()
         assert (found.code, found.results) == (1, {"a": "failed", "b": "skipped"}), found.ended.output
+
+
+@pytest.mark.parametrize("action", ["deploy", "validate", "teardown"])
+def test_time_that_is_over_at_once_ends_in_4_with_a_report(tmp_path: Path, action: str) -> None:
+    with staged(tmp_path, told("b: a")) as stage:
+        confirmed = {"TEARDOWN_CONFIRM": "development"}
+        ended = stage.windlass(action, "--format", "json", *stage.files, "--timeout", "0s", environ=confirmed)
+        assert ended.code == 4, ended.output
+        report = json.loads(ended.stdout)
+        assert (report["summary"]["verdict"], report["summary"]["exitCode"]) == ("timeout", 4)
+        assert [(each["name"], each["health"]) for each in report["components"]] == [("a", "Unknown"), ("b", "Unknown")]
+        assert not [entry for entry in stage.entries if entry.is_write]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

@@ -10,11 +10,12 @@ import pytest
 
 from tests.simulation.playing import Ended, Play, acted
 from tests.simulation.scenarios import Act, Scenario, told
-from tests.simulation.witnesses import APPLICATIONS
+from tests.simulation.witnesses import APPLICATIONS, LEASES
 from windlass.argo.roots import NAME as ROOT
 from windlass.core.platform.applications import Patience, Retries
 from windlass.core.platform.events import NodeStarted, Noticed
 from windlass.core.platform.scopes import parse_scope
+from windlass.sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from windlass.core.platform.reports import Report
@@ -123,6 +124,42 @@ def test_out_of_time_is_4_and_ends_our_operations() -> None:
         assert not play.witness.holder
 
     acted(told(CHAIN, parts=parts), work)
+
+
+def test_time_that_is_over_before_anything_is_seen_is_4_with_a_report() -> None:
+    slow = (Fault(verb="watch", kind=APPLICATIONS, latency=1.0, times=None),)
+
+    async def work(play: Play) -> None:
+        ended = await play.run(Act(limit=timedelta(seconds=0.3), faults=slow))
+        assert (results(ended.report), ended.writes) == (dict.fromkeys("abc", "not started"), [])
+        assert ended.report is not None
+        assert (str(ended.report.summary.verdict), ended.report.summary.exit_code) == ("timeout", 4)
+        assert {str(each.health) for each in ended.report.components} == {"Unknown"}
+        assert ended.report.notices == ("out of time (see --timeout): nothing more is started",)
+
+    acted(told(CHAIN), work)
+
+
+LEASE = {
+    "apiVersion": "coordination.k8s.io/v1",
+    "kind": "Lease",
+    "metadata": {"name": "windlass", "namespace": "argocd"},
+    "spec": {"holderIdentity": "one that died"},
+}
+
+
+@pytest.mark.parametrize(("early", "code"), [({"stop_at": 5.0}, 1), ({"limit": timedelta(seconds=5)}, 4)])
+def test_the_lock_of_a_dead_run_is_not_waited_for_longer_than_the_run_may_take(early: Any, code: int) -> None:
+    async def work(play: Play) -> None:
+        await play.sandbox.caller().create(LEASES, LEASE, "argocd")
+        ended = await play.run(Act(**early))
+        assert (results(ended.report), ended.writes) == (dict.fromkeys("abc", "not started"), [])
+        assert ended.report is not None
+        assert ended.report.summary.exit_code == code
+        assert ended.report.summary.duration == timedelta(seconds=5)
+        assert [step.name for step in ended.report.steps] == ["a", "b", "c"], "what it would have done is told"
+
+    acted(told(CHAIN), work)
 
 
 def attempts(ended: Ended, name: str) -> int:

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import builders
-from tests.operations.worlds import after, begin
+from tests.operations.worlds import after, begin, cluster
 from tests.sandbox.actors import stages
 from tests.sandbox.actors.objects import URL, application, claim, config
 from windlass.argo.roots import Root
 from windlass.core.platform.applications import Patience, ResourceRef
+from windlass.core.platform.plan_documents import Approved
+from windlass.core.platform.reports import Action
 from windlass.core.platform.scopes import Scope
 from windlass.errors import WindlassError
-from windlass.operations import deploy
+from windlass.operations import deploy, planning
+from windlass.operations.locking import Locked
 from windlass.operations.preflights import Unpermitted
 from windlass.operations.runs import Access, Control
 from windlass.sandbox.asks import User
@@ -35,6 +38,7 @@ LOOKING = [
 ]
 LEASES = "leases.coordination.k8s.io"
 LEASING = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
+UNLEASED = ", ".join(f"{verb} {LEASES} in argocd" for verb in LEASING["verbs"])
 PATCHING = {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["patch"]}
 
 
@@ -62,12 +66,8 @@ def writes(w: World) -> list[str]:
 @pytest.mark.parametrize(
     ("rules", "root", "missing"),
     [
-        ([], None, "rights are missing: patch applications.argoproj.io in argocd"),
-        (
-            [PATCHING],
-            None,
-            f"rights are missing: {', '.join(f'{verb} {LEASES} in argocd' for verb in LEASING['verbs'])}",
-        ),
+        ([], None, f"rights are missing: patch applications.argoproj.io in argocd, {UNLEASED}"),
+        ([PATCHING], None, f"rights are missing: {UNLEASED}"),
         (
             [PATCHING, LEASING],
             Root(URL, "main", ".", {}),
@@ -78,7 +78,7 @@ def writes(w: World) -> list[str]:
 def test_rights_that_are_missing_are_told_before_anything_is_changed(
     rules: list[dict[str, Any]], root: Root | None, missing: str
 ) -> None:
-    """A refresh is a wish, not a change: it is asked for by who may patch."""
+    """Not even a refresh is asked for; only whether a root is needed nobody knows before it."""
     names = "web: ; none:" if root else "web:"
 
     async def main() -> None:
@@ -88,7 +88,64 @@ def test_rights_that_are_missing_are_told_before_anything_is_changed(
             with pytest.raises(Unpermitted) as refused:
                 await deployed(w, builders.platform(names), root=root)
             assert refused.value.what == missing
-            assert writes(w) == ["applications.argoproj.io"] * bool(rules)
+            assert writes(w) == ["applications.argoproj.io"] * bool(root)
+
+    stages.run(main())
+
+
+async def held_by_a_live_one(w: World) -> None:
+    """It renews its Lease for as long as it runs."""
+    lease = {"metadata": {"name": "windlass"}, "spec": {"holderIdentity": "run-0"}}
+    await w.sandbox.caller().create(LEASES, lease, "argocd")
+
+    async def renewed() -> None:
+        while True:
+            await after(4)
+            now = {"spec": {"renewTime": w.kube.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
+            await w.sandbox.caller().patch(LEASES, "windlass", now, "argocd")
+
+    w.sandbox.start(renewed(), name="another run")
+
+
+def test_a_run_that_another_one_keeps_out_asks_for_no_refresh() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config()]})
+            await held_by_a_live_one(w)
+            with pytest.raises(Locked, match="another run is at work: run run-0"):
+                await deployed(w, builders.platform("web:"))
+            assert (w.kube.counts.writes, await refreshed(w)) == (0, False)
+
+    stages.run(main())
+
+
+async def refreshed(w: World) -> bool:
+    found = await w.sandbox.caller().get("applications.argoproj.io", "web", "argocd")
+    return "argocd.argoproj.io/refresh" in (found["metadata"].get("annotations") or {})
+
+
+def test_a_plan_that_does_not_hold_any_more_asks_for_no_refresh() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config()]})
+            with pytest.raises(deploy.Moved, match="web would now be synced"):
+                await deployed(w, builders.platform("web:"), approved=Approved({}, frozenset({"web"})))
+            assert w.kube.counts.writes == 0
+
+    stages.run(main())
+
+
+@pytest.mark.parametrize("action", [Action.DEPLOY, Action.TEARDOWN])
+def test_a_plan_writes_nothing(action: Action) -> None:
+    """Although what it looks at follows a branch."""
+
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config()]})
+            wish = planning.Wish(action, "staging", builders.platform("web:"), Scope())
+            found = await planning.plan(cluster(w), wish)
+            assert [step.name for step in found.plan.steps] == ["web"]
+            assert w.kube.counts.writes == 0
 
     stages.run(main())
 

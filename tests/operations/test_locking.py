@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,14 +13,14 @@ from tests.simulation.playing import Play, acted
 from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
 from windlass.operations import locking
-from windlass.operations.locking import LEASES, NAME, Claim, Locked, LockLost
+from windlass.operations.locking import LEASES, NAME, Claim, Lock, Locked, LockLost
+from windlass.operations.runs import Control, Stopped
 from windlass.sandbox.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from tests.sandbox.actors.stages import World
-    from windlass.errors import WindlassError
 
 LEASE = LEASES.named(NAME, "argocd")
 
@@ -32,8 +33,15 @@ def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
     stages.run(main())
 
 
-def held(w: World, holder: str, lost: Callable[[WindlassError], None] = lambda _: None) -> Any:
-    return locking.locked(w.kube, Claim(holder, "argocd", w.kube.clock.now), lost)
+def lock_of(w: World, holder: str) -> Lock:
+    return Lock(w.kube, Claim(holder, "argocd", w.kube.clock.now))
+
+
+@asynccontextmanager
+async def held(w: World, holder: str, control: Control | None = None) -> AsyncIterator[Lock]:
+    lock = lock_of(w, holder)
+    async with locking.locked(lock, control or Control(lambda _: None)):
+        yield lock
 
 
 async def rest(seconds: float) -> None:
@@ -98,13 +106,17 @@ def test_who_waits_while_it_is_let_go_gets_it() -> None:
     on_a_cluster(work)
 
 
+async def left_by_a_dead_one(w: World) -> None:
+    far = "2099-01-01T00:00:00.000000Z"  # what the dead one wrote does not count
+    spec = {"holderIdentity": "dead", "renewTime": far, "acquireTime": far, "leaseDurationSeconds": 15}
+    meta = {"name": NAME, "namespace": "argocd"}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    await w.kube.create(LEASES.within("argocd"), body)
+
+
 def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
     async def work(w: World) -> None:
-        far = "2099-01-01T00:00:00.000000Z"  # what the dead one wrote does not count
-        spec = {"holderIdentity": "dead", "renewTime": far, "acquireTime": far, "leaseDurationSeconds": 15}
-        meta = {"name": NAME, "namespace": "argocd"}
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
-        await w.kube.create(LEASES.within("argocd"), body)
+        await left_by_a_dead_one(w)
         began = asyncio.get_running_loop().time()
         async with held(w, "two"):
             waited = asyncio.get_running_loop().time() - began
@@ -114,16 +126,57 @@ def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
     on_a_cluster(work)
 
 
+def test_who_watched_it_be_silent_does_not_wait_again() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        lock = lock_of(w, "two")
+        await lock.until_free()
+        began = asyncio.get_running_loop().time()
+        async with locking.locked(lock, Control(lambda _: None)):
+            assert asyncio.get_running_loop().time() - began < 1
+
+    on_a_cluster(work)
+
+
+def test_one_that_was_taken_since_it_was_looked_at_is_held() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one"):
+            pass
+        lock = lock_of(w, "two")
+        await lock.until_free()
+        async with held(w, "three"):
+            with pytest.raises(Locked, match="run three"):
+                await lock.until_free()
+
+    on_a_cluster(work)
+
+
+def test_a_stop_is_heard_while_a_dead_holder_is_waited_for() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        control = Control(lambda _: None)
+        asyncio.get_running_loop().call_later(3.5, control.interrupt)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(Stopped):
+            async with held(w, "two", control):
+                pass
+        assert asyncio.get_running_loop().time() - began == pytest.approx(3.5, abs=0.1)
+        assert await holder(w) == "dead"
+
+    on_a_cluster(work)
+
+
 def test_one_that_is_lost_is_told_and_checked() -> None:
     async def work(w: World) -> None:
-        told: list[WindlassError] = []
-        async with held(w, "one", told.append) as lock:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
             lock.check()
             await w.kube.patch(LEASE, {"spec": {"holderIdentity": "two"}})
             await rest(5)
             with pytest.raises(LockLost):
                 lock.check()
-            assert [str(error.what) for error in told] == ["somebody else has taken the lock"]
+            assert control.error is not None
+            assert control.error.what == "somebody else has taken the lock"
         assert await holder(w) == "two", "what is not ours is not let go"
 
     on_a_cluster(work)
@@ -131,8 +184,8 @@ def test_one_that_is_lost_is_told_and_checked() -> None:
 
 def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
     async def work(w: World) -> None:
-        told: list[WindlassError] = []
-        async with held(w, "one", told.append) as lock:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
             w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
             await rest(9)
             lock.check()
@@ -140,7 +193,7 @@ def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
             with pytest.raises(LockLost):
                 lock.check()
             await rest(10)
-            assert told
+            assert control.error
 
     on_a_cluster(work)
 
@@ -149,12 +202,12 @@ def test_an_answer_that_got_lost_is_no_rival() -> None:
     """The renewal was carried out: the next one meets our own write."""
 
     async def work(w: World) -> None:
-        told: list[WindlassError] = []
-        async with held(w, "one", told.append) as lock:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
             w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", sever="after", times=1))
             await rest(30)
             lock.check()
-        assert not told
+        assert not control.stop.is_set()
         assert not await holder(w)
 
     on_a_cluster(work)

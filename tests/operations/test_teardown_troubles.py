@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from windlass.core.platform.outcomes import Result
 from windlass.errors import WindlassError
 from windlass.kube.calls import Calls
 from windlass.kube.clients import KubeClient
+from windlass.operations.runs import Control
 from windlass.sandbox.asks import ADMIN
 from windlass.sandbox.faults import Fault
 from windlass.simulation.transports import InProcessTransport
@@ -195,6 +197,51 @@ def test_out_of_time_before_the_first_node_is_4_with_a_report() -> None:
             report = await s.torn_down(limit=timedelta(seconds=20))
             assert report.summary.exit_code == 4
             assert [each.result for each in report.components] == [Result.NOT_STARTED]
+
+    run(main())
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_out_of_time_before_anything_is_seen_is_4_with_a_report(is_there: bool) -> None:
+    """Of a platform that is gone already, too: nobody has seen that."""
+
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web")
+            if is_there:
+                await s.deployed()
+            w.sandbox.server.faults.add(Fault(verb="watch", kind=APPS, latency=2.0))
+            report = await s.torn_down(limit=timedelta(seconds=1))
+            assert (report.summary.exit_code, str(report.summary.verdict)) == (4, "timeout")
+            assert [(each.result, str(each.health)) for each in report.components] == [(Result.NOT_STARTED, "Unknown")]
+            assert report.notices == ("out of time (see --timeout): nothing more is started",)
+            assert await s.names(APPS) == ["platform-root", "web"] * is_there
+
+    run(main())
+
+
+def test_out_of_time_while_looking_at_everything_is_4() -> None:
+    async def main() -> None:
+        async with world() as w:
+            w.sandbox.server.faults.add(Fault(verb="list", kind="configmaps", latency=5.0, times=None))
+            report = await stand(w, "web").torn_down(limit=timedelta(seconds=2))
+            assert report.summary.exit_code == 4
+            assert [each.result for each in report.components] == [Result.UNCHANGED]
+
+    run(main())
+
+
+def test_a_stop_stands_in_the_report() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web")
+            await s.deployed()
+            w.argocd.pace.notice = 10_000
+            control = Control(s.events.append)
+            asyncio.get_running_loop().call_later(5, control.interrupt)
+            report = await s.torn_down(control=control)
+            assert report.summary.exit_code == 1
+            assert report.notices[-1] == "interrupted: nothing more is started"
 
     run(main())
 

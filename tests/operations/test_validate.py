@@ -25,7 +25,7 @@ from windlass.core.platform.snapshots import (
 )
 from windlass.core.platform.verdicts import Verdict
 from windlass.errors import WindlassError
-from windlass.operations.validate import Wish, proven, validate
+from windlass.operations.validate import Wish, proven, validate, validate_within
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.simulation.transports import AGENT
 
@@ -180,6 +180,21 @@ def test_hooks_that_order_are_found_unless_they_say_they_are_internal() -> None:
     async def hooks(w: World) -> list[str]:
         found = (await validated(w)).compliance
         return [each.what.partition(" is ")[0] for each in found if each.rule is Rule.NO_HOOKS]
+
+    run(main())
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_out_of_time_is_4_with_a_report(whole: bool) -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, files())
+            wish = Wish("test", platform=None if whole else platform("web"))
+            report = await validate_within(0, cluster(w), wish)
+            assert (report.summary.verdict, report.summary.exit_code) == (Verdict.TIMEOUT, 4)
+            assert [each.health for each in report.components] == [Health.UNKNOWN] * (not whole)
+            assert "see --timeout" in report.notices[0]
+            assert (await validate_within(60, cluster(w), wish)).summary.verdict is Verdict.FAILURE
 
     run(main())
 

@@ -185,5 +185,5 @@ def test_a_server_that_does_not_answer_in_time_is_4(cluster: Running) -> None:
         ended = validate(cluster, "--all", "--timeout", "1s")
     finally:
         cluster.sandbox.server.faults.clear()
-    assert (ended.code, ended.stdout) == (4, "")
-    assert "\nerror: not done within 1 s\n" in ended.stderr
+    assert ended.code == 4
+    assert ended.stdout.startswith("validate of all Applications in staging: timeout\n")

@@ -19,7 +19,7 @@ from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
 from windlass.operations.observing import ARGOCD
-from windlass.operations.runs import Access, Control, unwrapped
+from windlass.operations.runs import Access, Control, Stopped
 from windlass.settings.loading import Inputs, load
 
 if TYPE_CHECKING:
@@ -99,9 +99,11 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
     try:
         _stop_by_signals(control)
         control.tell(PhaseBegan(RunPhase.CONNECT))
-        async with control.within(limit):
-            with unwrapped():
+        try:
+            async with control.within(limit):
                 now = await control.unless_stopped(connecting.server_clock(calls))
+        except Stopped:
+            now = client.clock.now  # nothing more is asked: there is only a report to make
         argocd = argocd_of(settings)
         async with health_judges.scripted(client, argocd, checks_of(settings)) as judge:
             return await act(Access(client, now, argocd, str(uuid.uuid4()), control, limit, judge))

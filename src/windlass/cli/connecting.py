@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,14 +45,22 @@ async def _stoppable(work: Coroutine[Any, Any, R]) -> R:
 
 @asynccontextmanager
 async def reading(
-    options: Mapping[str, Any], environ: Mapping[str, str], argocd: str = ARGOCD, checks: HealthScripts = NO_CHECKS
+    options: Mapping[str, Any],
+    environ: Mapping[str, str],
+    argocd: str = ARGOCD,
+    checks: HealthScripts = NO_CHECKS,
+    limit: timedelta | None = None,
 ) -> AsyncIterator[Cluster]:
-    """`checks`: those that are mounted."""
+    """`checks`: those that are mounted. `limit`: after that it goes on without an answer, for a report."""
     calls = calls_to(options, environ)
     reader = KubeReader(calls)
     try:
         async with health_judges.scripted(reader, argocd, checks) as judge:
-            yield Cluster(reader, await server_clock(calls), argocd, judge)
+            now = calls.clock.now
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if limit is None else limit.total_seconds()):
+                    now = await server_clock(calls)
+            yield Cluster(reader, now, argocd, judge)
     finally:
         await reader.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import replace
 from datetime import timedelta
@@ -53,8 +54,9 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
         is_strict=options["strict"],
     )
     argocd = file.argocd_namespace if file else ARGOCD
-    reading = connecting.reading(options, environ, argocd, health_scripts.mounted(settings.mounts.health_scripts))
     run = Followed(Action.VALIDATE, settings.values, settings.mounts)
+    checks = health_scripts.mounted(settings.mounts.health_scripts)
+    reading = connecting.reading(options, environ, argocd, checks, _limit(run.values))
     return connecting.run(_validated(reading, wish, run, environ))
 
 
@@ -63,19 +65,22 @@ async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str],
     if mounts.mistakes:
         raise InvalidSettings(mounts.mistakes)
     wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])
-    reading = connecting.reading(options, environ, checks=health_scripts.mounted(mounts.health_scripts))
+    checks = health_scripts.mounted(mounts.health_scripts)
+    reading = connecting.reading(options, environ, checks=checks, limit=_limit(values))
     return await _validated(reading, wish, Followed(Action.VALIDATE, values, mounts), environ)
 
 
 async def _validated(
     reading: AbstractAsyncContextManager[Cluster], wish: validate.Wish, run: Followed, environ: Mapping[str, str]
 ) -> Report:
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _limit(run.values).total_seconds()
     async with following(run, environ) as tell:
         tell(PhaseBegan(RunPhase.CONNECT))
-        async with connecting.within(_limit(run.values)), reading as cluster:
+        async with reading as cluster:
             tell(PhaseBegan(RunPhase.OBSERVE))
             whole = replace(wish, environment=wish.environment or cluster.reader.server)
-            report = shown(await validate.validate(cluster, whole), run)
+            report = shown(await validate.validate_within(until - loop.time(), cluster, whole), run)
         tell.ended(report)
         return report
 

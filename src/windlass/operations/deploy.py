@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application, parse
 from windlass.argo.steps import Stage, Steps
-from windlass.argo.writing import Writer
 from windlass.core.platform import plan_documents, plans, reports, scopes, suspicions
 from windlass.core.platform.annotations import merged
-from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
+from windlass.core.platform.events import Level, RunPhase
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, Ending
 from windlass.errors import WindlassError
 from windlass.operations import locking, preflights
-from windlass.operations.live import Live
-from windlass.operations.locking import Claim
+from windlass.operations.courses import Course
 from windlass.operations.preflights import Right
-from windlass.operations.runs import Asked, unwrapped
+from windlass.operations.runs import Asked
 from windlass.operations.validate import PAUSE, SETTLING
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.applications import Platform
     from windlass.core.platform.plan_documents import Approved
     from windlass.core.platform.plans import Plan
-    from windlass.core.platform.reports import Report, Run
+    from windlass.core.platform.reports import Report
     from windlass.core.platform.scopes import Scope
     from windlass.core.platform.snapshots import Snapshot
     from windlass.kube.objects import Plain
@@ -63,90 +61,85 @@ class Wish:
 
 
 async def deploy(access: Access, wish: Wish) -> Report:
-    with unwrapped():
-        return await _Deploy(access, wish).report()
+    return await _Deploy(access, wish).report()
 
 
-class _Deploy:
+class _Deploy(Course):
     def __init__(self, access: Access, wish: Wish) -> None:
-        self._access = access
+        super().__init__(access, Asked(Action.DEPLOY, wish.environment, wish.scope), wish.platform)
         self._wish = wish
-        self._started = access.now()
-        self._writer = Writer(access.client)
-        self._live = Live(access, wish.platform, self._writer)
-        self._platform = wish.platform
-        self._notices: tuple[str, ...] = ()
 
-    async def report(self) -> Report:
-        control = self._access.control
-        async with self._live.followed(), control.within(self._access.limit):
-            plan, snapshot, root = await control.unless_stopped(self._planned())
-            self._check_approved(plan, root)
-            if not plan.can_run:
-                return reports.of_plan(self._run(), self._platform, plan, snapshot)
-            if plan.is_empty and root is None:
-                return self._ended(plan, snapshot, (), {})
-            await control.unless_stopped(preflights.check(self._access.client, self._rights(root)))
-            self._begin(RunPhase.LOCK)
-            claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
-            async with locking.locked(self._access.client, claim, control.fail) as lock:
-                self._writer.allow = lock.check
-                plan, snapshot = await control.unless_stopped(self._settled(root))
-                if root is None:
-                    self._check_approved(plan, root)
-                outcomes = await self._carried_out(plan, snapshot)
-            self._begin(RunPhase.REPORT)
-            failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
-            return self._ended(plan, await self._live.snapshot(), outcomes, await self._live.diagnostics(failed))
+    async def carried_through(self) -> Report:
+        plan, snapshot, root = await self.control.unless_stopped(self._planned())
+        self._check_approved(plan, root)
+        if not plan.can_run:
+            return reports.of_plan(self.run(), self.platform, plan, snapshot)
+        if plan.is_empty and root is None:
+            return self._ended(plan, snapshot, (), {})
+        await self.control.unless_stopped(preflights.check(self.access.client, self._rights(root)))
+        async with self.locked():
+            plan, snapshot = await self.control.unless_stopped(self._settled(root))
+            if root is None:
+                self._check_approved(plan, root)
+            outcomes = await self._carried_out(plan, snapshot)
+        self.begin(RunPhase.REPORT)
+        failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
+        return self._ended(plan, await self.live.snapshot(), outcomes, await self.live.diagnostics(failed))
 
     async def _planned(self) -> tuple[Plan, Snapshot, Plain | None]:
         """And the root as it shall be, if it has to be written first."""
-        self._begin(RunPhase.OBSERVE)
-        await self._live.complete()
-        annotated = (await self._live.observation()).annotated
-        self._platform = merged(self._wish.platform, annotated, self._wish.stated)
+        self.begin(RunPhase.OBSERVE)
+        await self.live.complete()
+        annotated = (await self.live.observation()).annotated
+        self.platform = merged(self._wish.platform, annotated, self._wish.stated)
         names = scopes.selected(self._wish.platform, self._wish.scope)
-        if self._live.moving(names):
-            await preflights.check(self._access.client, self._rights_to_patch())
-        await self._live.refresh(names)
+        if self.live.moving(names):
+            await self._check_before_refresh()
+            await self.live.refresh(names)
         plan, snapshot = await self._settled_plan()
-        self._begin(RunPhase.PLAN)
-        self._access.control.tell(Planned(plan))
-        self._notices = tuple(words for _, words in suspicions.out_of_order(self._platform, snapshot))
-        for words in self._notices:
-            self._notice(words, Level.WARN)
-        return plan, snapshot, self._root_to_write(plan, snapshot)
+        self.begin(RunPhase.PLAN)
+        self.plan(plan, snapshot)
+        for _, words in suspicions.out_of_order(self.platform, snapshot):
+            self.notice(words, Level.WARN)
+        wanted, why = self._root_change(plan, snapshot)
+        if why:
+            self.notice(why)
+        return plan, snapshot, wanted
+
+    async def _check_before_refresh(self) -> None:
+        """What can be refused without a refresh is refused without one: even that is a write."""
+        if self._wish.approved is not None:
+            plan, snapshot = await self._settled_plan()
+            self._check_approved(plan, self._root_change(plan, snapshot)[0])
+        await preflights.check(self.access.client, self._rights(None))
+        await self.lock.until_free()
 
     async def _settled_plan(self) -> tuple[Plan, Snapshot]:
         """Where nothing is to be, or may be, changed, verdicts that are only too fresh get a moment to settle."""
-        clock = self._access.client.clock
+        clock = self.access.client.clock
         began = clock.monotonic()
         while True:
-            snapshot = await self._live.snapshot()
-            plan = plans.for_deploy(self._platform, snapshot, self._wish.scope)
+            snapshot = await self.live.snapshot()
+            plan = plans.for_deploy(self.platform, snapshot, self._wish.scope)
             is_late = clock.monotonic() - began > SETTLING.total_seconds()
             if is_late or (not _is_unsettled(plan, snapshot) and (plan.changes or plan.is_empty)):
                 return plan, snapshot
             await clock.sleep(PAUSE)
 
-    def _rights_to_patch(self) -> Iterator[Right]:
-        for namespace in sorted(self._live.namespaces):
-            yield Right("patch", APPLICATIONS, namespace)
-
     def _rights(self, root: Plain | None) -> Iterator[Right]:
-        yield from self._rights_to_patch()
-        if root is not None and self._live.root is None:
-            yield Right("create", APPLICATIONS, self._access.argocd)
-        yield from locking.rights(self._access.argocd)
+        for namespace in sorted(self.live.namespaces):
+            yield Right("patch", APPLICATIONS, namespace)
+        if root is not None and self.live.root is None:
+            yield Right("create", APPLICATIONS, self.access.argocd)
+        yield from locking.rights(self.access.argocd)
 
-    def _root_to_write(self, plan: Plan, snapshot: Snapshot) -> Plain | None:
+    def _root_change(self, plan: Plan, snapshot: Snapshot) -> tuple[Plain | None, str]:
+        """The root as it shall be, and why; nothing if it is as it should be."""
         if self._wish.root is None:
-            return None
+            return None, ""
         is_needed = plans.has_undefined(plan, snapshot)
-        wanted, why = roots.change(self._wish.root, self._access.argocd, self._live.root, is_needed=is_needed)
-        if why:
-            self._notice(why)
-        return wanted if why else None
+        wanted, why = roots.change(self._wish.root, self.access.argocd, self.live.root, is_needed=is_needed)
+        return (wanted if why else None), why
 
     def _check_approved(self, plan: Plan, root: Plain | None) -> None:
         if self._wish.approved is None:
@@ -162,39 +155,38 @@ class _Deploy:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
         if root is not None:
             await self._write_root(root)
-        snapshot = await self._live.snapshot()
-        plan = plans.for_deploy(self._platform, snapshot, self._wish.scope)
-        self._access.control.tell(Planned(plan))
-        return plan, snapshot
+        snapshot = await self.live.snapshot()
+        plan = plans.for_deploy(self.platform, snapshot, self._wish.scope)
+        return self.plan(plan, snapshot)
 
     async def _write_root(self, root: Plain) -> None:
-        self._writer.allow()
-        ref = APPLICATIONS.named(roots.NAME, self._access.argocd)
-        written = await self._access.client.apply(ref, root)
-        with self._live.applications.following((self._access.argocd, roots.NAME)) as follower:
+        self.writer.allow()
+        ref = APPLICATIONS.named(roots.NAME, self.access.argocd)
+        written = await self.access.client.apply(ref, root)
+        with self.live.applications.following((self.access.argocd, roots.NAME)) as follower:
             version, waited = int(written["metadata"]["resourceVersion"]), 0.0
             while waited < COMPARED_WITHIN and not _is_compared(follower.current, version):
                 waited += 0 if await follower.next(1.0) else 1.0
 
     async def _carried_out(self, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
-        self._begin(RunPhase.RUN)
-        access, control = self._access, self._access.control
+        self.begin(RunPhase.RUN)
+        access, control = self.access, self.control
         stage = Stage(
-            applications=self._live.applications,
-            writer=self._writer,
-            read=self._live.resource,
+            applications=self.live.applications,
+            writer=self.writer,
+            read=self.live.resource,
             clock=access.client.clock,
             now=access.now,
             tell=control.tell,
             run_id=access.run_id,
             argocd=access.argocd,
-            nodes=self._platform.applications,
+            nodes=self.platform.applications,
             parents=snapshot.parents,
         )
         conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop, control.fail)
-        outcomes = await embedded.run(plan, self._platform, conduct)
+        outcomes = await embedded.run(plan, self.platform, conduct)
         if control.is_out_of_time:
-            await self._live.end_operations(access.run_id)
+            await self.live.end_operations(access.run_id)
         return outcomes
 
     def _ended(
@@ -202,19 +194,7 @@ class _Deploy:
     ) -> Report:
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
         ending = Ending(snapshot, diagnostics)
-        report = reports.of_run(self._run(), self._platform, plan, (*unchanged, *outcomes), ending)
-        why = self._access.control.why
-        return replace(report, notices=(*self._notices, *([why] if why else [])))
-
-    def _run(self) -> Run:
-        asked = Asked(Action.DEPLOY, self._wish.environment, self._wish.scope)
-        return self._access.run(asked, self._started, refreshes=self._writer.refreshes)
-
-    def _begin(self, phase: RunPhase) -> None:
-        self._access.control.tell(PhaseBegan(phase))
-
-    def _notice(self, message: str, level: Level = Level.INFO) -> None:
-        self._access.control.tell(Noticed(level, message))
+        return reports.of_run(self.run(), self.platform, plan, (*unchanged, *outcomes), ending)
 
 
 def _is_unsettled(plan: Plan, snapshot: Snapshot) -> bool:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from windlass.kube.clients import KubeClient
     from windlass.kube.clocks import Clock
     from windlass.kube.objects import Plain
+    from windlass.operations.runs import Control
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAME = "windlass"
@@ -62,6 +63,8 @@ class Lock:
         self._claim = claim
         self._ref = LEASES.named(NAME, claim.namespace)
         self._lease: Plain = {}
+        self._seen = ("", 0.0)
+        """The version that was looked at last, and since when it is that one."""
         self.is_last = False
         """Nobody will ask for it again: at its end it is deleted."""
         self._renewed = client.clock.monotonic()
@@ -74,19 +77,22 @@ class Lock:
         if self._clock.monotonic() - self._renewed > RENEWED_WITHIN:
             raise LockLost("the lock could not be renewed; nothing more is written", where=str(self._ref))
 
-    async def acquire(self) -> None:
-        """At once if it is free; else after watching its holder be silent for long enough."""
-        began, seen = self._clock.monotonic(), ""
+    async def until_free(self) -> Plain | None:
+        """The Lease that can be taken: at once if nobody holds it, else after its holder was silent for long enough."""
         while True:
             lease = await self._read()
             version = lease["metadata"]["resourceVersion"] if lease else ""
-            is_held = lease is not None and bool(_holder(lease))
-            if lease and is_held and seen and version != seen:
+            seen, since = self._seen
+            if version != seen:
+                since = self._clock.monotonic()
+                self._seen = (version, since)
+            if lease is None or not _holder(lease):
+                return lease
+            if seen and version != seen:
                 raise self._locked(lease)
-            is_silent = self._clock.monotonic() - began > DURATION
-            if (not is_held or is_silent) and await self._take(lease):
-                return
-            seen = version
+            is_silent = self._clock.monotonic() - since > DURATION
+            if is_silent:
+                return lease
             await self._clock.sleep(LOOKED_AT_EVERY)
 
     async def _read(self) -> Plain | None:
@@ -95,7 +101,8 @@ class Lock:
         except NotFound:
             return None
 
-    async def _take(self, lease: Plain | None) -> bool:
+    async def take(self, lease: Plain | None) -> bool:
+        """False if somebody else was quicker."""
         asked = self._clock.monotonic()
         spec = self._spec(lease)
         meta = {"name": NAME, "namespace": self._claim.namespace}
@@ -189,14 +196,14 @@ def _told(time: datetime) -> str:
 
 
 @asynccontextmanager
-async def locked(client: KubeClient, claim: Claim, lost: Callable[[WindlassError], None]) -> AsyncIterator[Lock]:
-    """`lost` hears if it is lost while the context lasts."""
-    lock = Lock(client, claim)
-    await lock.acquire()
+async def locked(lock: Lock, control: Control) -> AsyncIterator[None]:
+    """Waiting for it ends with the run; a run ends if the lock is lost."""
+    while not await lock.take(await control.unless_stopped(lock.until_free())):
+        pass
     async with asyncio.TaskGroup() as tasks:
-        keeping = tasks.create_task(lock.keep(lost), name="lock")
+        keeping = tasks.create_task(lock.keep(control.fail), name="lock")
         try:
-            yield lock
+            yield
         finally:
             keeping.cancel()
             await lock.release()

@@ -88,7 +88,7 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
     """Every Application of the cluster, and the platform they are: without order, its stacks are Argo CD's projects."""
     taken_at = cluster.now()
     found = await _list(cluster.reader, APPLICATIONS.everywhere)
-    platform = _platform(found)
+    platform = platform_of(found)
     observation = await observation_of(cluster, platform, platform.subset, taken_at, found)
     return platform, await _with_hooks(cluster, observation)
 
@@ -99,7 +99,8 @@ async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation
     return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed}))
 
 
-def _platform(listed: Listed) -> Platform:
+def platform_of(listed: Listed) -> Platform:
+    """Where nobody says what it is: all of these, in no order."""
     times = Counter(name for _, name in listed)
     made: dict[str, nodes.Application] = {}
     stacks: dict[str, list[str]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from windlass.core.platform.events import Level, Noticed
 from windlass.core.platform.reports import Action, ApiCalls, Run
-from windlass.errors import OutOfTime, WindlassError
+from windlass.errors import WindlassError
 from windlass.operations.observing import BUILT_IN
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from windlass.kube.clients import KubeClient
 
 R = TypeVar("R")
+
+
+class Stopped(WindlassError):
+    """The run was told to end, or its time is over, before anything was begun."""
 
 
 @contextmanager
@@ -43,6 +47,8 @@ class Control:
     tell: Tell
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     why: str = ""
+    error: WindlassError | None = None
+    """What it could not go on after."""
     was_interrupted: bool = False
     is_out_of_time: bool = False
 
@@ -52,11 +58,12 @@ class Control:
 
     def run_out_of_time(self) -> None:
         self.is_out_of_time = True
-        self._end("out of time: nothing more is started")
+        self._end("out of time (see --timeout): nothing more is started")
 
     def fail(self, error: WindlassError) -> None:
         """The run cannot go on, whatever the platform's state is."""
         self.was_interrupted = True
+        self.error = self.error or error
         self._end(str(error))
 
     @asynccontextmanager
@@ -68,15 +75,19 @@ class Control:
             timer.cancel()
 
     async def unless_stopped(self, work: Coroutine[Any, Any, R]) -> R:
-        """What has to be known before anything can be reported."""
-        async with asyncio.TaskGroup() as tasks:
-            working = tasks.create_task(work, name="prepare")
-            stopping = tasks.create_task(self.stop.wait(), name="stop")
-            await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-            working.cancel()
-            stopping.cancel()
+        """What has to be known before anything can be done."""
+        if self.stop.is_set():
+            work.close()
+            raise self.error or Stopped(self.why)
+        with unwrapped():
+            async with asyncio.TaskGroup() as tasks:
+                working = tasks.create_task(work, name="prepare")
+                stopping = tasks.create_task(self.stop.wait(), name="stop")
+                await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+                working.cancel()
+                stopping.cancel()
         if working.cancelled():
-            raise OutOfTime(self.why, hint="see --timeout") if self.is_out_of_time else WindlassError(self.why)
+            raise self.error or Stopped(self.why)
         return working.result()
 
     def _end(self, why: str) -> None:

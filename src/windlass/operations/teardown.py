@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.argo.applications import APPLICATIONS
 from windlass.argo.removals import Objects, Removals, Stage
-from windlass.argo.writing import Writer
 from windlass.core.platform import plans, removals, reports
 from windlass.core.platform.annotations import merged
-from windlass.core.platform.events import Level, Noticed, PhaseBegan, Planned, RunPhase
+from windlass.core.platform.events import Level, RunPhase
 from windlass.core.platform.makers import Detachment
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import NOTHING_LEFT, Action, Ending, Removal
@@ -18,15 +17,14 @@ from windlass.core.platform.volumes import Policy
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError
 from windlass.operations import locking, preflights
+from windlass.operations.courses import Course
 from windlass.operations.detaching import Detaching, detached_words, detachment_for, ordered
 from windlass.operations.explaining import Explaining
 from windlass.operations.keeping import Keeping, Kept
 from windlass.operations.leftovers import Leftovers
-from windlass.operations.live import Live
-from windlass.operations.locking import Claim
 from windlass.operations.looking import Looking, unseen_words
 from windlass.operations.preflights import Right
-from windlass.operations.runs import Asked, unwrapped
+from windlass.operations.runs import Asked
 from windlass.operations.scenes import Scene, scene_of
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.applications import Platform
     from windlass.core.platform.plans import Plan
     from windlass.core.platform.removals import Found
-    from windlass.core.platform.reports import Report, Run
+    from windlass.core.platform.reports import Report
     from windlass.core.platform.scopes import Scope
     from windlass.core.platform.snapshots import Snapshot
     from windlass.operations.runs import Access
@@ -58,87 +56,76 @@ class Wish:
 
 
 async def teardown(access: Access, wish: Wish) -> Report:
-    with unwrapped():
-        return await _Teardown(access, wish).report()
+    return await _Teardown(access, wish).report()
 
 
-class _Teardown:
+class _Teardown(Course):
     def __init__(self, access: Access, wish: Wish) -> None:
-        self._access = access
+        super().__init__(access, Asked(Action.TEARDOWN, wish.environment, wish.scope), wish.platform)
         self._wish = wish
-        self._started = access.now()
-        self._writer = Writer(access.client)
-        self._live = Live(access, wish.platform, self._writer)
-        self._platform = wish.platform
         self._detachment = Detachment()
         self._diagnostics: dict[str, tuple[str, ...]] = {}
-        self._notices: list[str] = []
 
-    async def report(self) -> Report:
-        control = self._access.control
-        async with self._live.followed(), control.within(self._access.limit):
-            plan, snapshot = await control.unless_stopped(self._observed())
-            if not plan.can_run:
-                return reports.of_plan(self._run(), self._platform, plan, snapshot)
-            if plan.is_empty and (removal := await control.unless_stopped(self._left())) is not None:
-                return self._ended(plan, snapshot, (), removal)
-            looking = Looking(self._access.client, await self._access.client.discover())
-            keeping = Keeping(looking, self._writer, self._wish.policy, self._access.run_id)
-            keeping.require()
-            await control.unless_stopped(preflights.check(self._access.client, self._rights()))
-            self._begin(RunPhase.LOCK)
-            claim = Claim(self._access.run_id, self._access.argocd, self._access.now)
-            async with locking.locked(self._access.client, claim, control.fail) as lock:
-                self._writer.allow = lock.check
-                plan, outcomes, removal = await self._carried_out(keeping)
-                is_all = self._wish.scope.is_whole and all(outcome.is_good for outcome in outcomes)
-                lock.is_last = is_all and plan.can_run and not control.stop.is_set()
-            self._begin(RunPhase.REPORT)
-            return self._ended(plan, await self._live.snapshot(), outcomes, removal)
+    async def carried_through(self) -> Report:
+        control = self.control
+        plan, snapshot = await control.unless_stopped(self._observed())
+        if not plan.can_run:
+            return reports.of_plan(self.run(), self.platform, plan, snapshot)
+        if plan.is_empty and (removal := await control.unless_stopped(self._left())) is not None:
+            return self._ended(plan, snapshot, (), removal)
+        looking = Looking(self.access.client, await self.access.client.discover())
+        keeping = Keeping(looking, self.writer, self._wish.policy, self.access.run_id)
+        keeping.require()
+        await control.unless_stopped(preflights.check(self.access.client, self._rights()))
+        async with self.locked():
+            plan, outcomes, removal = await self._carried_out(keeping)
+            is_all = self._wish.scope.is_whole and all(outcome.is_good for outcome in outcomes)
+            self.lock.is_last = is_all and plan.can_run and not control.stop.is_set()
+        self.begin(RunPhase.REPORT)
+        return self._ended(plan, await self.live.snapshot(), outcomes, removal)
 
     async def _observed(self) -> tuple[Plan, Snapshot]:
-        self._begin(RunPhase.OBSERVE)
-        await self._live.complete()
+        self.begin(RunPhase.OBSERVE)
+        await self.live.complete()
         found = await self._planned()
-        self._begin(RunPhase.PLAN)
-        self._access.control.tell(Planned(found[0]))
-        return found
+        self.begin(RunPhase.PLAN)
+        return self.plan(*found)
 
     async def _planned(self) -> tuple[Plan, Snapshot]:
         """Whoever would make again what is removed stands in the way, if it cannot be removed first."""
-        observation, scope = await self._live.observation(), self._wish.scope
-        view, argocd = self._live.applications.view, self._access.argocd
+        observation, scope = await self.live.observation(), self._wish.scope
+        view, argocd = self.live.applications.view, self.access.argocd
         platform = merged(self._wish.platform, observation.annotated, self._wish.stated)
-        self._platform = ordered(view, platform, argocd)
-        plan = plans.for_teardown(self._platform, observation.snapshot, scope)
-        self._detachment = detachment_for(view, self._platform, scope, argocd)
+        self.platform = ordered(view, platform, argocd)
+        plan = plans.for_teardown(self.platform, observation.snapshot, scope)
+        self._detachment = detachment_for(view, self.platform, scope, argocd)
         return replace(plan, unmet=(*plan.unmet, *self._detachment.refused)), observation.snapshot
 
     async def _looked(self) -> tuple[Looking, Scene]:
         """At everything, to know afterwards what was whose."""
-        looking = Looking(self._access.client, await self._access.client.discover())
-        view, scope = self._live.applications.view, self._wish.scope
-        scene = scene_of(view, self._platform, scope, self._detachment, self._access.argocd)
+        looking = Looking(self.access.client, await self.access.client.discover())
+        view, scope = self.live.applications.view, self._wish.scope
+        scene = scene_of(view, self.platform, scope, self._detachment, self.access.argocd)
         look = await looking.everything()
         by_label = removals.are_labels_marks(look.found, scene.made)
         return looking, replace(scene, looked=look.found, by_label=by_label)
 
     def _rights(self) -> Iterator[Right]:
-        for namespace in sorted(self._live.namespaces):
+        for namespace in sorted(self.live.namespaces):
             yield Right("patch", APPLICATIONS, namespace)
             yield Right("delete", APPLICATIONS, namespace)
-        yield from locking.rights(self._access.argocd)
+        yield from locking.rights(self.access.argocd)
 
     async def _carried_out(self, keeping: Keeping) -> tuple[Plan, tuple[Outcome, ...], Removal]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
-        control = self._access.control
+        control = self.control
         plan, _ = await control.unless_stopped(self._planned())
         if not plan.can_run:
             return plan, (), NOTHING_LEFT
         keeping.looking, scene = await control.unless_stopped(self._looked())
         detached = await self._unless_stopped(self._prepared(keeping, scene))
         outcomes = await self._removed(plan, keeping.looking, detached or {})
-        self._begin(RunPhase.CLEAN)
+        self.begin(RunPhase.CLEAN)
         gone = self._gone(scene, outcomes)
         removal = await self._unless_stopped(self._cleaned(keeping, scene, gone))
         return plan, outcomes, removal or await self._unfinished(keeping)
@@ -152,14 +139,10 @@ class _Teardown:
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, R]) -> R | None:
         """None where the run was stopped: there is something to report by now."""
-        control = self._access.control
-        if control.stop.is_set():
-            work.close()
-            return None
         try:
-            return await control.unless_stopped(work)
+            return await self.control.unless_stopped(work)
         except WindlassError:
-            if control.stop.is_set():
+            if self.control.stop.is_set():
                 return None
             raise
 
@@ -169,33 +152,33 @@ class _Teardown:
         await keeping.observe(scene.made, owned, scene.namespaces)
         await keeping.secure()
         for maker in self._detachment.first:
-            self._notice(detached_words(maker))
-        explaining = Explaining(keeping.looking, self._access.now)
-        return await Detaching(self._live.applications, self._writer, explaining.explain).detach(self._detachment.first)
+            self.notice(detached_words(maker))
+        explaining = Explaining(keeping.looking, self.access.now)
+        return await Detaching(self.live.applications, self.writer, explaining.explain).detach(self._detachment.first)
 
     async def _removed(self, plan: Plan, looking: Looking, detached: dict[Place, Application]) -> tuple[Outcome, ...]:
-        self._begin(RunPhase.RUN)
-        access, control = self._access, self._access.control
+        self.begin(RunPhase.RUN)
+        access, control = self.access, self.control
 
         async def delete(found: Found) -> None:
             ref = looking.ref_to(found.item)
             if ref is not None:
-                await self._writer.delete(ref, found.uid, "Foreground")
+                await self.writer.delete(ref, found.uid, "Foreground")
 
         stage = Stage(
-            applications=self._live.applications,
-            writer=self._writer,
+            applications=self.live.applications,
+            writer=self.writer,
             objects=Objects(looking.objects, delete, Explaining(looking, access.now).explain),
             now=access.now,
             tell=control.tell,
             argocd=access.argocd,
-            nodes=self._platform.applications,
-            graph=self._platform.graph,
+            nodes=self.platform.applications,
+            graph=self.platform.graph,
             detached=detached,
         )
         steps = Removals(stage)
         conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop, control.fail)
-        outcomes = await embedded.run(plan, self._platform, conduct)
+        outcomes = await embedded.run(plan, self.platform, conduct)
         self._diagnostics = steps.diagnostics
         return outcomes
 
@@ -212,9 +195,9 @@ class _Teardown:
         await keeping.give_up()
         kept = await keeping.kept()
         leftovers = self._leftovers(keeping.looking, scene, gone, kept)
-        live = tuple(self._live.applications.view.values())
+        live = tuple(self.live.applications.view.values())
         await leftovers.clean(scene.made_namespaces(gone, live))
-        self._begin(RunPhase.VERIFY)
+        self.begin(RunPhase.VERIFY)
         return await self._told(leftovers, kept)
 
     async def _left(self) -> Removal | None:
@@ -225,35 +208,23 @@ class _Teardown:
         idle = [found for found in removals.idle_definitions(scene.looked, left) if not found.is_kept]
         if self._detachment.first or idle:
             return None
-        self._begin(RunPhase.VERIFY)
+        self.begin(RunPhase.VERIFY)
         return await self._told(self._leftovers(looking, scene, gone, Kept()), Kept())
 
     def _leftovers(self, looking: Looking, scene: Scene, gone: list[Place], kept: Kept) -> Leftovers:
-        explaining = Explaining(looking, self._access.now)
-        return Leftovers(looking, self._writer, explaining, scene.leaving(gone, kept.items), scene.belongings(gone))
+        explaining = Explaining(looking, self.access.now)
+        return Leftovers(looking, self.writer, explaining, scene.leaving(gone, kept.items), scene.belongings(gone))
 
     async def _told(self, leftovers: Leftovers, kept: Kept) -> Removal:
         orphans = await leftovers.orphans()
         if leftovers.unseen:
-            self._notice(unseen_words(leftovers.unseen), Level.WARN)
+            self.notice(unseen_words(leftovers.unseen), Level.WARN)
         return Removal((*kept.retained, *leftovers.retained), (*kept.orphans, *orphans))
 
     def _ended(self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...], removal: Removal) -> Report:
-        run, platform = self._run(), self._platform
+        run, platform = self.run(), self.platform
         if not plan.can_run:
             return reports.of_plan(run, platform, plan, snapshot)
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
         ending = Ending(snapshot, self._diagnostics)
-        report = reports.of_run(run, platform, plan, (*unchanged, *outcomes), ending, removal)
-        return replace(report, notices=tuple(self._notices))
-
-    def _run(self) -> Run:
-        asked = Asked(Action.TEARDOWN, self._wish.environment, self._wish.scope)
-        return self._access.run(asked, self._started)
-
-    def _begin(self, phase: RunPhase) -> None:
-        self._access.control.tell(PhaseBegan(phase))
-
-    def _notice(self, message: str, level: Level = Level.INFO) -> None:
-        self._notices.append(message)
-        self._access.control.tell(Noticed(level, message))
+        return reports.of_run(run, platform, plan, (*unchanged, *outcomes), ending, removal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
 from windlass.core.platform.scopes import Scope
 from windlass.core.platform.snapshots import ApplicationState, Snapshot, wanted_revisions
 from windlass.operations.inspecting import inspect, places_of
-from windlass.operations.observing import observe, observe_everything
+from windlass.operations.observing import observe, observe_everything, platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,8 +65,27 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
     if here:
         findings += policy_reports.findings(await policy_reports.read(cluster.reader), here)
+    run = _run(wish, started, cluster)
+    lines = {name: tuple(map(str, found[:LINES])) for name, found in sick.items()}
+    report = reports.of_validate(run, platform, names, Ending(snapshot, lines), findings)
+    return replace(report, components=tuple(_evident(each, platform, snapshot) for each in report.components))
+
+
+async def validate_within(seconds: float, cluster: Cluster, wish: Wish) -> Report:
+    """There is a report, too, if that time is not enough."""
+    started, platform = cluster.now(), wish.platform or platform_of({})
+    try:
+        async with asyncio.timeout(seconds):
+            return await validate(cluster, wish)
+    except TimeoutError:
+        run = replace(_run(wish, started, cluster), is_out_of_time=True)
+        report = reports.of_nothing(run, platform, scopes.selected(platform, wish.scope))
+        return replace(report, notices=("out of time (see --timeout): nothing is known",))
+
+
+def _run(wish: Wish, started: datetime, cluster: Cluster) -> Run:
     counts = cluster.reader.counts
-    run = Run(
+    return Run(
         action=Action.VALIDATE,
         environment=wish.environment,
         scope=str(wish.scope) if wish.platform else EVERYTHING,
@@ -75,9 +95,6 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
         is_strict=wish.is_strict,
         argocd=cluster.argocd,
     )
-    lines = {name: tuple(map(str, found[:LINES])) for name, found in sick.items()}
-    report = reports.of_validate(run, platform, names, Ending(snapshot, lines), findings)
-    return replace(report, components=tuple(_evident(each, platform, snapshot) for each in report.components))
 
 
 def _here(observation: Observation) -> Mapping[str, Application]:

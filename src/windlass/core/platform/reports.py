@@ -64,6 +64,10 @@ class Run:
     argocd: str = "argocd"
     """The namespace of Applications that name none."""
 
+    @property
+    def has_ended_early(self) -> bool:
+        return self.is_out_of_time or self.was_interrupted
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -168,10 +172,10 @@ class Ending:
 
 
 def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
-    """Nothing was done: a dry run, or a run that may not begin."""
+    """Nothing was done: a dry run, or a run that may not begin, or ended before it did."""
     outcomes = [Outcome(name, Result.UNCHANGED) for name in plan.unchanged]
     outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
-    verdict = verdicts.of_plan(plan)
+    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time) if run.has_ended_early else verdicts.of_plan(plan)
     components = _components(platform, outcomes, snapshot)
     return Report(
         summary=_summary(run, verdict, components),
@@ -181,6 +185,20 @@ def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Rep
         recommendations=_recommendations(run, platform, verdict, (), plan.unmet),
         steps=plan.steps,
         unmet=plan.unmet,
+    )
+
+
+def of_nothing(run: Run, platform: Platform, names: Iterable[str]) -> Report:
+    """It ended before it had seen what is there: nobody knows how any of these nodes is."""
+    result = None if run.action is Action.VALIDATE else Result.NOT_STARTED
+    unseen = (_component(platform, name, None) for name in sorted(names))
+    components = tuple(replace(each, result=result, health=Health.UNKNOWN) for each in unseen)
+    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time)
+    return Report(
+        summary=_summary(run, verdict, components),
+        components=components,
+        metrics=Metrics(run.calls),
+        recommendations=_recommendations(run, platform, verdict, ()),
     )
 
 

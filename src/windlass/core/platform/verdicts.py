@@ -39,6 +39,11 @@ def of_plan(plan: Plan) -> Verdict:
     return Verdict.SUCCESS if plan.can_run else Verdict.FAILURE
 
 
+def of_unbegun(*, is_out_of_time: bool) -> Verdict:
+    """Of a run that ended before it began, whatever stands."""
+    return Verdict.TIMEOUT if is_out_of_time else Verdict.FAILURE
+
+
 def of_deploy(outcomes: Iterable[Outcome], *, is_out_of_time: bool = False) -> Verdict:
     """Partial if something stands and something does not; a run that was stopped is judged the same way."""
     good = [outcome.is_good for outcome in outcomes]
