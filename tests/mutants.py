@@ -39,6 +39,7 @@ HEALTH = "invariants/test_inv_7_health_is_true.py"
 HOOKS = "invariants/test_inv_8_no_hooks.py"
 LOCK, STEP = "operations/test_locking.py", "argo/test_steps.py"
 STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
+SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
 GATES, STEPS = "core/platform/gates.py", "argo/steps.py"
 
 MUTANTS = (
@@ -143,6 +144,18 @@ MUTANTS = (
         "    if state is None:\n        return Open(",
         "    if state is None or state.is_deleting:\n        return Open(",
         REVERSE,
+    ),
+    Mutant(
+        "too late is as good as gone", "INV-5", GATES,
+        "    return _overdue(waiting, seen, limit, now) if now - seen.began >= limit else waiting\n\n\ndef _evidence",
+        "    return Open(Evidence(now, Health.MISSING)) if now - seen.began >= limit else waiting\n\n\ndef _evidence",
+        SEEDS,
+    ),
+    Mutant(
+        "an Application takes all along", "INV-5", "argo/removals.py",
+        "        if not there.found:",
+        "        if there:",
+        f"{REVERSE}::test_what_an_application_left_behind_is_waited_for",
     ),
     Mutant(
         "syncs what is right", "INV-6", "core/platform/plans.py",

@@ -14,7 +14,8 @@ from tests.processes import Ended
 from tests.sandbox.actors.objects import URL
 from tests.scenarios.clusters import Running, running
 from tests.settings.worlds import spec
-from tests.simulation.witnesses import APPLICATIONS, Witness, run_of
+from tests.simulation.scenarios import APPLICATIONS
+from tests.simulation.witnesses import Witness, run_of
 from windlass.sandbox.actors.argocd.specs import Pace
 
 if TYPE_CHECKING:

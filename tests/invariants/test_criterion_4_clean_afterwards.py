@@ -8,8 +8,8 @@ import pytest
 
 from tests.invariants.stages import Stage, staged
 from tests.sandbox.actors.objects import claim, workload
-from tests.simulation.scenarios import told
-from tests.simulation.witnesses import APPLICATIONS
+from tests.simulation.scenarios import APPLICATIONS, told
+from tests.simulation.witnesses import everything
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,29 +35,20 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
         yield found
 
 
-def everything(stage: Stage) -> set[tuple[str, str, str]]:
-    """All that is in the cluster, but for events; Applications that somebody else made are part of the platform."""
-    server, names = stage.cluster.sandbox.server, stage.scenario.platform.graph.names
-    kinds = [kind.id for kind in server.catalogue if not kind.id.startswith("events")]
-    found = {(kind, item.namespace, item.name) for kind in kinds for item in server.store.list(kind)}
-    return found - {(APPLICATIONS, "argocd", name) for name in names}
-
-
 @pytest.mark.parametrize("policy", ["delete", "retain"])
 def test_nothing_of_the_platform_is_left(stage: Stage, policy: str) -> None:
-    before = everything(stage)
+    sandbox = stage.cluster.sandbox
+    before = frozenset(each for each in everything(sandbox) if each[0] != APPLICATIONS)  # those are the platform's
     told = stage.deploy()
     assert told.code == 0, told.ended.output
-    assert len({each for each in everything(stage) - before if each[0] in {CLAIMS, VOLUMES}}) == 4
+    assert len({each for each in everything(sandbox) - before if each[0] in {CLAIMS, VOLUMES}}) == 4
     environ = {"TEARDOWN_CONFIRM": "development", "PV_POLICY": policy}
     ended = stage.windlass("teardown", *stage.files, environ=environ)
     assert ended.code == 0, ended.output
     stage.cluster.rest(0.5)
-    left = everything(stage) - before
+    left = everything(sandbox) - before
     assert {kind for kind, _, _ in left} == ({CLAIMS, VOLUMES} if policy == "retain" else set())
     assert len(left) == (4 if policy == "retain" else 0)
-    store = stage.cluster.sandbox.server.store
-    assert not store.list(APPLICATIONS)
     again = stage.windlass("teardown", *stage.files, environ=environ)
     assert again.code == 0, again.output
     assert not [entry for entry in stage.entries if entry.is_write], "there is nothing to remove"

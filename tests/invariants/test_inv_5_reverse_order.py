@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.invariants.stages import Stage, staged
-from tests.simulation.scenarios import NAMESPACE, told
-from tests.simulation.witnesses import APPLICATIONS
+from tests.simulation.playing import Play, acted
+from tests.simulation.scenarios import APPLICATIONS, Act, told
+from tests.simulation.witnesses import Removals
+from windlass.core.platform.reports import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,34 +19,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Change
 
 DIAMOND = "top: left right; left: base; right: base; beside:"
-KINDS = ("configmaps", "deployments.apps")
 CONFIRMED = {"TEARDOWN_CONFIRM": "development"}
-
-
-class Removals:
-    """Notes, at the moment an Application begins to go, what that depends on it is still there."""
-
-    def __init__(self, stage: Stage) -> None:
-        self._store = stage.cluster.sandbox.server.store
-        self._dependents = stage.scenario.platform.graph.dependents
-        self.order: list[str] = []
-        self.problems: list[str] = []
-        self._store.listen(APPLICATIONS, "", self._hear)
-
-    def _hear(self, change: Change) -> None:
-        name = change.new.name
-        is_going = change.type == "DELETED" or "deletionTimestamp" in change.new.load()["metadata"]
-        if is_going and name in self._dependents and name not in self.order:
-            self.order.append(name)
-            for dependent in self._dependents[name]:
-                self.problems += [f"{name} goes while {each} is there" for each in self.left_of(dependent)]
-
-    def left_of(self, name: str) -> list[str]:
-        """The Application, what it made, and the pods of that."""
-        store = self._store
-        found = [f"{kind} {name}" for kind in KINDS if store.get(kind, NAMESPACE, name)]
-        found += [f"pod {pod.name}" for pod in store.list("pods", NAMESPACE) if pod.labels.get("app") == name]
-        return found + [f"Application {name}" for _ in [0] if store.get(APPLICATIONS, "argocd", name)]
 
 
 @pytest.fixture(params=[True, False], ids=["root", "brownfield"])
@@ -56,7 +31,7 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
 
 def test_what_depends_goes_first(stage: Stage) -> None:
     assert stage.deploy().code == 0
-    removals = Removals(stage)
+    removals = Removals(stage.cluster.sandbox, stage.scenario)
     ended = stage.windlass("teardown", *stage.files, environ=CONFIRMED)
     assert ended.code == 0, ended.output
     assert not removals.problems
@@ -71,3 +46,28 @@ def test_a_scope_that_others_depend_on_is_refused_without_a_write(stage: Stage) 
     assert "left" in ended.stdout
     assert "right" in ended.stdout
     assert not [entry for entry in stage.entries if entry.is_write]
+
+
+def test_what_an_application_left_behind_is_waited_for() -> None:
+    """Somebody takes Argo CD's finalizer off `top` as soon as it is to go, and later deletes by hand what it made."""
+
+    async def story(play: Play) -> list[str]:
+        assert (await play.run(Act())).report is not None
+        calls, store = play.sandbox.caller(), play.sandbox.server.store
+        play.argocd.pace.notice = 5.0
+
+        async def freed() -> None:
+            await calls.patch(APPLICATIONS, "top", {"metadata": {"finalizers": None}}, "argocd")
+            await play.sandbox.sources.sleep(60)
+            await calls.delete("configmaps", "top", "default")
+
+        def hear(change: Change) -> None:
+            if change.new.name == "top" and "deletionTimestamp" in change.new.load()["metadata"]:
+                forget()
+                play.sandbox.start(freed(), name="somebody")
+
+        forget = store.listen(APPLICATIONS, "", hear)
+        assert (await play.converged(Act(Action.TEARDOWN))) is not None
+        return [*play.witness.problems, *play.removals.problems]
+
+    assert acted(told("top: base"), story) == []

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.invariants.stages import ENVIRONMENT, staged
-from tests.simulation.scenarios import told
-from tests.simulation.witnesses import APPLICATIONS
+from tests.simulation.scenarios import APPLICATIONS, told
 from windlass.argo.roots import NAME as ROOT
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.simulation.playing import Ended, Play, acted
-from tests.simulation.scenarios import Act, Scenario, told
-from tests.simulation.witnesses import APPLICATIONS, LEASES
+from tests.simulation.scenarios import APPLICATIONS, Act, Scenario, told
+from tests.simulation.witnesses import LEASES
 from windlass.argo.roots import NAME as ROOT
 from windlass.core.platform.applications import Patience, Retries
 from windlass.core.platform.events import NodeStarted, Noticed

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tests.sandbox.actors.objects import URL
-from tests.simulation.scenarios import ARGOCD, LONGEST_RUN, ROOT, US, Act, Scenario, drawn
-from tests.simulation.witnesses import APPLICATIONS, Witness
+from tests.simulation.lowering import Lowered
+from tests.simulation.scenarios import APPLICATIONS, ARGOCD, LONGEST_RUN, ROOT, US, Act, Lowering, Scenario, drawn
+from tests.simulation.witnesses import Removals, Witness, everything
+from windlass.core.platform.reports import Action
 from windlass.core.platform.scopes import selected
 from windlass.core.platform.verdicts import Verdict
 from windlass.errors import WindlassError
 from windlass.kube.calls import Calls, Limits
 from windlass.kube.clients import KubeClient
-from windlass.operations.deploy import Wish, deploy
+from windlass.operations import deploy, teardown
 from windlass.operations.locking import Locked
 from windlass.operations.runs import Access, Control
 from windlass.sandbox.actors.argocd.installing import install_argocd
@@ -33,10 +35,16 @@ if TYPE_CHECKING:
     from windlass.core.platform.events import Event
     from windlass.core.platform.reports import Report
     from windlass.sandbox.actors.argocd.applications import ArgoCD
+    from windlass.sandbox.actors.installing import Workloads
     from windlass.sandbox.journals import Entry
 
 QUICK = Limits(calls_per_second=10_000, burst=10_000)
 PRODUCT = User(US, (MASTERS, AUTHENTICATED))
+WRITTEN = {
+    Action.DEPLOY: ("applications.", "leases."),
+    Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes"),
+}
+"""The kinds that a run may write to."""
 LIMIT = 20 * LONGEST_RUN.total_seconds()  # virtual seconds for a whole story
 R = TypeVar("R")
 
@@ -59,6 +67,7 @@ class Ended:
     """How a run ended: by a report, an error, or a crash."""
 
     run_id: str
+    action: Action
     report: Report | None = None
     error: BaseException | None = None
     is_crashed: bool = False
@@ -70,10 +79,11 @@ class Ended:
         return self.report.metrics.calls.refreshes if self.report else 0
 
     def __str__(self) -> str:
+        name = self.run_id if self.action is Action.DEPLOY else f"{self.action} {self.run_id}"
         if self.is_crashed:
-            return f"{self.run_id} crashed after {len(self.writes)} writes"
+            return f"{name} crashed after {len(self.writes)} writes"
         how = f"error {self.error!r}" if self.error else f"{self.report and self.report.summary.verdict}"
-        return f"{self.run_id} ended: {how}, {len(self.writes)} writes"
+        return f"{name} ended: {how}, {len(self.writes)} writes"
 
 
 @dataclass
@@ -82,20 +92,31 @@ class Play:
 
     sandbox: Sandbox
     scenario: Scenario
+    workloads: Workloads
     argocd: ArgoCD
     journal: WatchfulJournal
     witness: Witness
+    removals: Removals
     repository: MemoryRepository = field(default_factory=MemoryRepository)
     story: list[str] = field(default_factory=list)
     runs: int = 0
     alive: set[str] = field(default_factory=set)
     """The runs that go on now."""
+    empty: frozenset[tuple[str, str, str]] = frozenset()
+    """What is in the cluster without the platform."""
 
     def push(self) -> None:
         """The next commit, if there is one left."""
         number = len(self.witness.commits)
         if number < len(self.scenario.commits):
             self.witness.commits.append(self.repository.push(self.scenario.files(number)))
+
+    async def define(self) -> None:
+        """Applications that somebody else makes; with a root they are ours to make."""
+        if not self.scenario.has_root:
+            for part in self.scenario.commits[0].values():
+                await self.sandbox.caller().create(APPLICATIONS, self.scenario.application(part, "main"))
+        await self.sandbox.sources.sleep(1.0)
 
     async def run(self, act: Act) -> Ended:
         self.witness.since = len(self.witness.commits) - 1
@@ -108,8 +129,8 @@ class Play:
             ]
             beside = [tasks.create_task(self._later(when, what)) for when, what in events]
             if act.rival_at:
-                beside.append(tasks.create_task(self._rival(act.rival_at)))
-            ended = await self.deployed(act)
+                beside.append(tasks.create_task(self._rival(act)))
+            ended = await self.carried_out(act)
             for task in beside[: len(events)]:
                 task.cancel()
         self.sandbox.server.faults.clear()
@@ -120,10 +141,10 @@ class Play:
         await self.sandbox.sources.sleep(seconds)
         what()
 
-    async def _rival(self, seconds: float) -> None:
+    async def _rival(self, act: Act) -> None:
         """Another run at the same time: it is refused, or it finds nothing to do, or the first one is over."""
-        await self.sandbox.sources.sleep(seconds)
-        self.story.append(f"beside it: {await self.deployed(Act())}")
+        await self.sandbox.sources.sleep(act.rival_at)
+        self.story.append(f"beside it: {await self.carried_out(Act(act.rival))}")
 
     def _disturb(self, how: str) -> None:
         if how == "restart":
@@ -131,19 +152,18 @@ class Play:
         else:
             self.sandbox.server.disturb(how, Fault(verb="watch", user=US))
 
-    async def deployed(self, act: Act) -> Ended:
+    async def carried_out(self, act: Act) -> Ended:
         """One process from its start to its end."""
         self.runs += 1
-        ended = Ended(f"run-{self.runs}")
+        ended = Ended(f"run-{self.runs}", act.action)
         transport = InProcessTransport(self.sandbox, PRODUCT, agent=ended.run_id)
         kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         control = Control(ended.events.append)
         access = Access(kube, kube.clock.now, ARGOCD, ended.run_id, control, act.limit)
-        wish = Wish("development", self.scenario.platform, act.scope, root=ROOT if self.scenario.has_root else None)
 
         async def process() -> None:
             try:
-                ended.report = await deploy(access, wish)
+                ended.report = await self._asked(access, act)
             except Exception as error:  # noqa: BLE001 - judged below
                 ended.error = error
 
@@ -169,6 +189,16 @@ class Play:
         self.alive.discard(ended.run_id)
         return ended
 
+    def _asked(self, access: Access, act: Act) -> Awaitable[Report]:
+        wish = ("development", self.scenario.platform, act.scope)
+        if act.action is Action.TEARDOWN:
+            return teardown.teardown(access, teardown.Wish(*wish, policy=self.lowering.policy))
+        return deploy.deploy(access, deploy.Wish(*wish, root=ROOT if self.scenario.has_root else None))
+
+    @property
+    def lowering(self) -> Lowering:
+        return self.scenario.lowering or Lowering()
+
     def _judge(self, ended: Ended, act: Act) -> None:
         """What holds for every run, however it ended."""
         note = self.witness.problems.append
@@ -176,7 +206,7 @@ class Play:
             return
         if ended.error is not None and not isinstance(ended.error, WindlassError):
             note(f"{ended.run_id} ended with {ended.error!r}")
-        strange = [entry for entry in ended.writes if not entry.kind.startswith(("applications.", "leases."))]
+        strange = [entry for entry in ended.writes if not entry.kind.startswith(WRITTEN[act.action])]
         if strange:
             note(f"{ended.run_id} wrote to {strange[0].kind}")
         if isinstance(ended.error, Locked):
@@ -186,7 +216,7 @@ class Play:
         counted = ended.report.metrics.calls
         if counted.writes + counted.refreshes != len(ended.writes):
             note(f"{ended.run_id} counts {counted.writes}+{counted.refreshes} writes, the server {len(ended.writes)}")
-        self._judge_success(ended.run_id, ended.report, act)
+        self._judge_verdict(ended.run_id, ended.report, act)
 
     def _judge_refusal(self, ended: Ended) -> None:
         """Only while another run is alive; and then nothing was begun."""
@@ -194,9 +224,11 @@ class Play:
             self.witness.problems.append(f"{ended.run_id} was refused the lock, and nobody else runs: {ended.error}")
         if operations := [name for run_id, name in self.witness.operations if run_id == ended.run_id]:
             self.witness.problems.append(f"{ended.run_id} was refused the lock, and began {operations}")
+        if deletes := [entry.name for entry in ended.writes if entry.verb == "delete"]:
+            self.witness.problems.append(f"{ended.run_id} was refused the lock, and deleted {deletes}")
 
-    def _judge_success(self, run_id: str, report: Report, act: Act) -> None:
-        """INV-4: success is said only of what is truly there."""
+    def _judge_verdict(self, run_id: str, report: Report, act: Act) -> None:
+        """INV-4: success is said only of what is truly there, or truly gone."""
         is_success = report.summary.verdict is Verdict.SUCCESS
         if is_success != (report.summary.exit_code == 0):
             self.witness.problems.append(
@@ -206,22 +238,32 @@ class Play:
             return
         numbers = range(self.witness.since, len(self.witness.commits))
         for name in sorted(selected(self.scenario.platform, act.scope)):
-            if why := self.witness.why_not_ready(name, numbers):
+            if act.action is Action.TEARDOWN:
+                self.witness.problems += [
+                    f"{run_id} says success, and {left} is there" for left in self.removals.left_of(name)
+                ]
+            elif why := self.witness.why_not_ready(name, numbers):
                 self.witness.problems.append(f"{run_id} says success, and {name} is not healthy: {why}")
 
-    async def settle(self) -> None:
-        """All is well from now on: whatever happened before, a run gets to the end, and the next has nothing to do."""
+    async def converged(self, act: Act) -> Ended | None:
+        """A run with which nothing is wrong; None, and a note, if it does not get to the end."""
+        whole = await self.run(act)
+        verdict = whole.report.summary.verdict if whole.report else whole.error
+        if verdict is Verdict.SUCCESS:
+            return whole
+        failures = (
+            [f"{each.name}: {each.reason} {each.detail}" for each in whole.report.failures] if whole.report else ""
+        )
+        self.witness.problems.append(f"{whole.run_id} did not converge: {verdict!r} {failures}")
+        return None
+
+    async def raise_whole(self) -> bool:
+        """All is well from now on: whatever happened before, a run gets to the end."""
         while len(self.witness.commits) < len(self.scenario.commits):
             self.push()
-        whole = await self.run(Act())
-        verdict = whole.report.summary.verdict if whole.report else whole.error
-        note = self.witness.problems.append
-        if verdict is not Verdict.SUCCESS:
-            failures = (
-                [f"{each.name}: {each.reason} {each.detail}" for each in whole.report.failures] if whole.report else ""
-            )
-            note(f"{whole.run_id} did not converge: {verdict!r} {failures}")
-            return
+        whole, note = await self.converged(Act()), self.witness.problems.append
+        if whole is None:
+            return False
         for name in self.scenario.platform.graph.names:
             if why := self.witness.why_not_ready(name, [len(self.scenario.commits) - 1]):
                 note(f"{name} is not as the last commit says: {why}")
@@ -229,7 +271,13 @@ class Play:
             note(f"the lock is still held by {whole.run_id}")
         if pending := self.witness.pending():
             note(f"operations of ours are left on {pending}")
-        again = await self.run(Act())
+        return True
+
+    async def settle(self) -> None:
+        """It is raised, and the next run has nothing to do."""
+        if not await self.raise_whole():
+            return
+        again, note = await self.run(Act()), self.witness.problems.append
         most = 1 if self.scenario.has_root else len(self.scenario.commits[0])
         if again.report is None or again.report.summary.verdict is not Verdict.SUCCESS:
             note(f"the second run ended: {again.error!r}")
@@ -246,6 +294,7 @@ class Told:
     nodes: int
     runs: int
     operations: int
+    removals: int
     problems: tuple[str, ...]
     story: tuple[str, ...]
     journal: bytes
@@ -276,13 +325,16 @@ async def _played(scenario: Scenario) -> Told:
         for act in scenario.acts:
             await play.run(act)
         await play.settle()
+        if scenario.lowering and not play.witness.problems:
+            await Lowered(play, scenario.lowering).to_the_end()
         witness = play.witness
         return Told(
             scenario.seed,
             len(scenario.platform.applications),
             play.runs,
             len(witness.operations),
-            tuple(witness.problems),
+            len(play.removals.order),
+            (*witness.problems, *play.removals.problems),
             tuple(play.story),
             b"".join(play.journal.lines()),
         )
@@ -296,12 +348,10 @@ async def staged(sandbox: Sandbox, scenario: Scenario) -> Play:
         actor.lag = scenario.lag
     argocd.pace.jitter = scenario.jitter
     argocd.stale.update(scenario.lies)
-    play = Play(sandbox, scenario, argocd, journal, Witness(sandbox, scenario))
+    witnesses = (Witness(sandbox, scenario), Removals(sandbox, scenario))
+    play = Play(sandbox, scenario, workloads, argocd, journal, *witnesses)
     argocd.repositories[URL] = play.repository
     play.push()
-    if not scenario.has_root:
-        calls: Any = sandbox.caller()
-        for part in scenario.commits[0].values():
-            await calls.create(APPLICATIONS, scenario.application(part, "main"))
-    await sandbox.sources.sleep(1.0)
+    await play.define()
+    play.empty = frozenset(each for each in everything(sandbox) if each[0] != APPLICATIONS)
     return play

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random  # noqa: TID251 - seeded, handed on as a value
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 from tests import builders
 from tests.sandbox.actors.objects import CASCADE, URL, config, workload
+from windlass.argo.roots import NAME as ROOT_NAME
 from windlass.argo.roots import Root
 from windlass.core.platform.applications import (
     Application,
@@ -21,7 +22,9 @@ from windlass.core.platform.applications import (
     Stack,
 )
 from windlass.core.platform.graphs import Graph
+from windlass.core.platform.reports import Action
 from windlass.core.platform.scopes import Extent, Scope
+from windlass.core.platform.volumes import Policy
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.actors.behaviours import PREFIX
 from windlass.sandbox.faults import Fault
@@ -31,12 +34,15 @@ WHOLE = Scope()
 US = "windlass"
 """The user that the product is, for faults and for the journal."""
 ARGOCD, NAMESPACE = "argocd", "default"
+APPLICATIONS = "applications.argoproj.io"
 ROOT = Root(URL, "main", "root", {"domain": "example.org"})
 TROUBLES = ("image", "unready", "refused", "broken", "crashing")
 """Ways in which an application may never get healthy."""
 LARGEST, SMALL = 200, 6
 SMALL_SEEDS = 100  # the first ones have small platforms: they are played with every change
 LONGEST_RUN = timedelta(hours=3)
+LOWERED = 0.5  # the share of seeds whose platform is lowered at the end, and raised again
+VERBS = ("*", "patch", "update", "get", "watch", "create")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class Part:
 class Act:
     """One run, and what happens to it."""
 
+    action: Action = Action.DEPLOY
     crash_at: int = 0
     """The write of ours, counted from 1, after which the process is gone."""
     stop_at: float = 0.0
@@ -69,10 +76,36 @@ class Act:
     """Seconds until the next commit is pushed."""
     rival_at: float = 0.0
     """Seconds until somebody starts another run beside it."""
+    rival: Action = Action.DEPLOY
     scope: Scope = WHOLE
     faults: tuple[Fault, ...] = ()
     disturbances: tuple[tuple[float, str], ...] = ()
     """When watches are cut, fall silent or expire; or the controller is started anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A finalizer of somebody's on an object, for so many seconds from the beginning of the lowering."""
+
+    kind: str
+    namespace: str
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """How the platform is lowered after it was raised."""
+
+    acts: tuple[Act, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    stops: dict[str, float] = field(default_factory=dict)
+    """Seconds that a pod of an application takes to end."""
+    removal: float = 0.2
+    """Seconds from an object that is gone to the next look at what is left."""
+    volumes: tuple[str, ...] = ()
+    """The applications that have a claim with a volume."""
+    policy: Policy = Policy.RETAIN
 
 
 @dataclass(frozen=True)
@@ -87,6 +120,7 @@ class Scenario:
     lies: dict[str, Lie]
     lag: float
     jitter: float
+    lowering: Lowering | None = None
 
     def files(self, number: int) -> dict[str, Any]:
         """The repository at a commit."""
@@ -175,6 +209,7 @@ def drawn(seed: int) -> Scenario:
         lies=lies,
         lag=0.01 if is_calm else chance.choice((0.01, 0.01, 0.2, 1.0, 2.5)),
         jitter=0.0 if is_calm else chance.choice((0.0, 0.3, 0.9)),
+        lowering=_lowering(seed, commits[-1], has_root=has_root),
     )
 
 
@@ -265,17 +300,21 @@ def _act(chance: Chance, names: list[str], *, is_calm: bool) -> Act:
         act = replace(act, scope=Scope(Extent.APP, chance.choice(names)))
     if is_calm:
         return act
-    faults = tuple(_fault(chance) for _ in range(chance.randint(0, 6)))
+    return _disturbed(chance, act, VERBS)
+
+
+def _disturbed(chance: Chance, act: Act, verbs: tuple[str, ...]) -> Act:
+    faults = tuple(_fault(chance, verbs) for _ in range(chance.randint(0, 6)))
     words = ("cut", "cut", "silent", "expired", "restart")
     shocks = [(chance.uniform(0.5, 40.0), chance.choice(words)) for _ in range(chance.choice((0, 0, 1, 3)))]
     return replace(act, faults=faults, disturbances=tuple(sorted(shocks)))
 
 
-def _fault(chance: Chance) -> Fault:
+def _fault(chance: Chance, verbs: tuple[str, ...]) -> Fault:
     """A few requests of ours, or of a controller's, that go wrong; never so many that nothing is possible."""
     user = chance.choice((US, US, US, "*"))
     kind = chance.choice(("applications.argoproj.io", "leases.coordination.k8s.io", "*"))
-    verb = chance.choice(("*", "patch", "update", "get", "watch", "create"))
+    verb = chance.choice(verbs)
     fault = Fault(verb=verb, kind=kind, user=user, skip=chance.randint(0, 30), times=chance.randint(1, 4))
     match chance.choice(("latency", "code", "code", "severed", "lag")):
         case "latency":
@@ -288,3 +327,46 @@ def _fault(chance: Chance) -> Fault:
         case "lag":
             fault.verb, fault.lag = "watch", chance.choice((0.1, 1.0, 5.0))
     return fault
+
+
+def _lowering(seed: int, parts: dict[str, Part], *, has_root: bool) -> Lowering | None:
+    """By a chance of its own: what a seed tells of raising does not depend on it."""
+    chance = random.Random(f"teardown-{seed}")
+    if chance.random() >= LOWERED:
+        return None
+    names, is_calm = list(parts), chance.random() < 0.15
+    holds = [_hold(chance, parts, has_root=has_root) for _ in range(chance.choice((0, 0, 1, 2)))]
+    return Lowering(
+        acts=tuple(_removal(chance, names, is_calm=is_calm) for _ in range(chance.choice((1, 1, 1, 2)))),
+        holds=() if is_calm else tuple(holds),
+        stops={name: chance.choice((0.1, 2.0, 10.0, 25.0)) for name in names},
+        removal=chance.choice((0.2, 0.2, 3.0)),
+        volumes=tuple(name for name in names if chance.random() < 0.1),
+        policy=chance.choice((Policy.RETAIN, Policy.RETAIN, Policy.DELETE)),
+    )
+
+
+def _removal(chance: Chance, names: list[str], *, is_calm: bool) -> Act:
+    count, what, act = len(names), chance.random(), Act(Action.TEARDOWN)
+    if what < 0.4:
+        act = replace(act, crash_at=chance.randint(1, 4 + 2 * count))
+    elif what < 0.55:
+        act = replace(act, stop_at=chance.uniform(0.1, 4.0 * count))
+    elif what < 0.65:
+        act = replace(act, limit=timedelta(seconds=chance.uniform(1.0, 6.0 * count)))
+    elif what < 0.85:
+        rival = chance.choice((Action.DEPLOY, Action.TEARDOWN))
+        act = replace(act, rival=rival, rival_at=chance.choice((0.001, chance.uniform(0.5, 10.0))))
+    elif what < 0.95:
+        act = replace(act, scope=Scope(Extent.APP, chance.choice(names)))
+    return act if is_calm else _disturbed(chance, act, (*VERBS, "list", "delete"))
+
+
+def _hold(chance: Chance, parts: dict[str, Part], *, has_root: bool) -> Hold:
+    """Of an application, what it has made, or the one that defines them all."""
+    part, seconds = chance.choice(list(parts.values())), chance.choice((5.0, 60.0, 700.0, 10_000.0))
+    kinds = ["configmaps", APPLICATIONS, *([f"{part.kind.lower()}s.apps"] if part.kind else [])]
+    kind = chance.choice(kinds)
+    if has_root and chance.random() < 0.15:
+        return Hold(APPLICATIONS, ARGOCD, ROOT_NAME, seconds)
+    return Hold(kind, ARGOCD if kind == APPLICATIONS else NAMESPACE, part.name, seconds)

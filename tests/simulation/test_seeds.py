@@ -21,6 +21,7 @@ def test_no_invariant_breaks(first: int) -> None:
     wrong = [f"make sim SEED={each.seed}: {problem}" for each in told for problem in each.problems[:1]]
     assert not wrong, "\n".join(wrong)
     assert sum(each.operations for each in told) > TENTH, "the oracle has seen operations"
+    assert any(each.removals for each in told), "and removals"
 
 
 def test_a_seed_is_the_same_story_in_any_process() -> None:

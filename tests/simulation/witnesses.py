@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.scenarios import ARGOCD, NAMESPACE, Part
+from tests.simulation.scenarios import APPLICATIONS, ARGOCD, NAMESPACE, Part
 from windlass.argo.applications import RUN_ID
 from windlass.argo.roots import NAME as ROOT_NAME
 from windlass.core.platform.applications import ResourceRef
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from windlass.sandbox.stores import Change
 
 Body = dict[str, Any]
-APPLICATIONS = "applications.argoproj.io"
 LEASES = "leases.coordination.k8s.io"
+MADE = ("configmaps", "deployments.apps", "statefulsets.apps")
+"""What an application makes, under its own name."""
 
 
 @dataclass
@@ -35,12 +36,15 @@ class Witness:
     problems: list[str] = field(default_factory=list)
     operations: list[tuple[str, str]] = field(default_factory=list)
     """(run id, Application), in the order of writing."""
+    pins: dict[str, set[str]] = field(default_factory=dict)
+    """The revisions that each was pinned to by a sync of the root, which was judged; what began then may end later."""
 
     def __post_init__(self) -> None:
         self.sandbox.server.store.listen(APPLICATIONS, "", self._hear)
 
     def _hear(self, change: Change) -> None:
         old, new = change.old.load() if change.old else {}, change.new.load()
+        self.pins.setdefault(_name(new), set()).add(new["spec"]["source"]["targetRevision"])
         asked = new.get("operation")
         if asked and asked != old.get("operation") and change.type != "DELETED":
             if old.get("operation"):
@@ -52,7 +56,7 @@ class Witness:
         run_id = run_of(asked)
         if not run_id:
             return  # Argo CD's own; whether it may move anything is judged at its end
-        name = application["metadata"]["name"]
+        name = _name(application)
         self.operations.append((run_id, name))
         holder = self.holder
         if holder != run_id:
@@ -73,8 +77,7 @@ class Witness:
         history = new["status"].get("history") or [{}]
         previous = history[-2].get("revision") if len(history) > 1 else None
         revision = after["syncResult"]["revision"]
-        is_pinned = new["spec"]["source"]["targetRevision"] == revision  # by a sync of the root, which was judged
-        if revision != previous and not run_of(after["operation"]) and not is_pinned:
+        if revision != previous and not run_of(after["operation"]) and revision not in self.pins[_name(new)]:
             self._blame(new, f"somebody moved it to {revision[:8]}")
 
     def _why_not_ready(self, node: str, revision: str) -> str:
@@ -130,11 +133,56 @@ class Witness:
         return [name for name, asked in bodies if asked and run_of(asked)]
 
     def _blame(self, application: Body, what: str) -> None:
-        self.problems.append(f"{self.sandbox.sources.timestamp()} {application['metadata']['name']}: {what}")
+        self.problems.append(f"{self.sandbox.sources.timestamp()} {_name(application)}: {what}")
+
+
+class Removals:
+    """Notes, at the moment something of the platform begins to go, what that depends on it is still there."""
+
+    def __init__(self, sandbox: Sandbox, scenario: Scenario) -> None:
+        self._sandbox = sandbox
+        self._dependents = scenario.platform.graph.reversed()
+        self._going: set[str] = set()
+        self.order: list[str] = []
+        """The Applications, as they began to go."""
+        self.problems: list[str] = []
+        for kind in (APPLICATIONS, *MADE):
+            sandbox.server.store.listen(kind, "", self._hear)
+
+    def _hear(self, change: Change) -> None:
+        new = change.new
+        if change.type != "DELETED" and b'"deletionTimestamp"' not in new.tail:
+            return
+        if new.uid in self._going or new.name not in self._dependents.needs:
+            return
+        self._going.add(new.uid)
+        if new.kind_id == APPLICATIONS:
+            self.order.append(new.name)
+        for dependent in sorted(self._dependents.closure([new.name]) - {new.name}):
+            for left in self.left_of(dependent):
+                when = self._sandbox.sources.timestamp()
+                self.problems.append(f"{when} {new.kind_id} {new.name} goes while {left} is there")
+
+    def left_of(self, name: str) -> list[str]:
+        """The Application, what it made, and the pods of that."""
+        store = self._sandbox.server.store
+        found = [f"{kind} {name}" for kind in MADE if store.get(kind, NAMESPACE, name)]
+        found += [f"pod {pod.name}" for pod in store.list("pods", NAMESPACE) if pod.labels.get("app") == name]
+        return found + [f"Application {name}" for _ in [0] if store.get(APPLICATIONS, ARGOCD, name)]
+
+
+def everything(sandbox: Sandbox) -> frozenset[tuple[str, str, str]]:
+    """All that is in the cluster, but for events: kind, namespace, name."""
+    kinds = [kind.id for kind in sandbox.server.catalogue if not kind.id.startswith("events")]
+    return frozenset((kind, item.namespace, item.name) for kind in kinds for item in sandbox.server.store.list(kind))
 
 
 def run_of(operation: Body) -> str:
     return next((row["value"] for row in operation.get("info") or () if row["name"] == RUN_ID), "")
+
+
+def _name(application: Body) -> str:
+    return str(application["metadata"]["name"])
 
 
 def _image(holder: Body) -> str:

@@ -80,7 +80,7 @@ class Lock:
     async def until_free(self) -> Plain | None:
         """The Lease that can be taken: at once if nobody holds it, else after its holder was silent for long enough."""
         while True:
-            lease = await self._read()
+            lease = await self.read()
             version = lease["metadata"]["resourceVersion"] if lease else ""
             seen, since = self._seen
             if version != seen:
@@ -95,7 +95,8 @@ class Lock:
                 return lease
             await self._clock.sleep(LOOKED_AT_EVERY)
 
-    async def _read(self) -> Plain | None:
+    async def read(self) -> Plain | None:
+        """The Lease as it is, held by somebody or not."""
         try:
             return await self._client.get(self._ref)
         except NotFound:

@@ -201,7 +201,12 @@ class _Teardown(Course):
         return await self._told(leftovers, kept)
 
     async def _left(self) -> Removal | None:
-        """Of a platform that is gone already; None if there is something that can be cleaned up after it."""
+        """Of a platform that is gone already; None if there is something that can be cleaned up after it.
+
+        That may be the lock alone, of a run that died after its last delete.
+        """
+        if self._wish.scope.is_whole and await self.lock.read():
+            return None
         looking, scene = await self._looked()
         gone = list(scene.places.values())
         left = removals.left_behind(scene.looked, (), scene.leaving(gone))

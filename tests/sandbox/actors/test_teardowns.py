@@ -10,6 +10,7 @@ from tests.sandbox.actors.objects import application, claim, config, workload
 from tests.sandbox.actors.stages import after, begin, run, world
 from windlass.sandbox.actors import snapshots
 from windlass.sandbox.actors.snapshots import Snapshots, install_snapshots
+from windlass.sandbox.faults import Fault
 
 APPS, CLAIMS, VOLUMES = "applications.argoproj.io", "persistentvolumeclaims", "persistentvolumes"
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -119,6 +120,24 @@ def test_a_released_volume_is_taken_by_no_claim_until_its_claim_ref_is_cleared()
                 await calls.patch(VOLUMES, "kept", {"spec": {"claimRef": None}})
                 await after(1)
                 assert (await calls.get(VOLUMES, "kept"))["status"]["phase"] == "Available"
+
+    run(main())
+
+
+def test_an_application_goes_although_a_write_of_argo_cds_was_refused_once() -> None:
+    async def main() -> None:
+        async with world() as w:
+            calls = w.sandbox.caller()
+            await begin(w, {"web/all.yaml": [config("a")]}, application(**AUTOMATED))
+            await after(5)
+            fault = w.sandbox.server.faults.add(Fault(verb="patch", kind=APPS, code=503, times=None))
+            await calls.delete(APPS, "web", "argocd")
+            await after(10)
+            assert await calls.find("configmaps", "a", "default") is None
+            assert fault.hits, "its finalizer could not be taken off"
+            w.sandbox.server.faults.clear()
+            await after(10)
+            assert await calls.find(APPS, "web", "argocd") is None
 
     run(main())
 

@@ -371,11 +371,12 @@ class ArgoCD(Actor):
         for item in items:
             if item.wave == last and item.live and not item.live["metadata"].get("deletionTimestamp"):
                 await self.delete(item.kind_id, item.live, policy="Foreground")
-        agenda.left = len(self._tracked.get(specs.instance_name(app["metadata"]), ())) if items else 0
         if not items:
             finalizers = app["metadata"]["finalizers"]
             kept = [name for name in finalizers if not name.startswith(specs.CASCADE)]
             await self.write(app, {"metadata": {"finalizers": kept or None}})
+        # Only now: what was refused is tried again as long as this number is not the one that was seen last.
+        agenda.left = len(self._tracked.get(specs.instance_name(app["metadata"]), ())) if items else 0
 
 
 def _instance(place: Place) -> str:
