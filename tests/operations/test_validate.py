@@ -184,6 +184,33 @@ def test_hooks_that_order_are_found_unless_they_say_they_are_internal() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("annotations", "found"),
+    [
+        ({"helm.sh/hook": "pre-install, pre-upgrade"}, ["ConfigMap web is a PreSync hook"]),
+        ({"helm.sh/hook": "test,post-upgrade"}, ["ConfigMap web is a PostSync hook"]),
+        ({"helm.sh/hook": "pre-install", "argocd.argoproj.io/hook": "Sync"}, []),
+        ({"argocd.argoproj.io/hook": "PostSync,Sync"}, ["ConfigMap web is a PostSync hook"]),
+        ({"helm.sh/hook": "pre-install", "windlass.dev/hook": "internal"}, []),
+        ({"helm.sh/hook": "crd-install"}, []),
+        ({}, []),
+    ],
+)
+def test_a_hook_of_an_earlier_operation_says_itself_what_it_is(annotations: dict[str, str], found: list[str]) -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, files())
+            await patch(w, SYNC)
+            await after(60)
+            row = {"version": "v1", "kind": "ConfigMap", "name": "web", "namespace": "default", "hook": True}
+            await w.sandbox.caller().patch("configmaps", "web", {"metadata": {"annotations": annotations}}, "default")
+            await patch(w, {"status": {"resources": [row]}})
+            findings = (await validated(w)).compliance
+            assert [each.what for each in findings if each.rule is Rule.NO_HOOKS] == found
+
+    run(main())
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_out_of_time_is_4_with_a_report(whole: bool) -> None:
     async def main() -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.applications import (
     APPLICATIONS,
-    HOOK,
-    INTERNAL,
     Application,
     NotServed,
     Place,
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from datetime import datetime
 
-    from windlass.argo.applications import ResultRow
+    from windlass.argo.applications import HookRow
     from windlass.argo.health_judges import Judge
     from windlass.core.platform.snapshots import State
     from windlass.kube.discovery import Discovery
@@ -95,7 +93,7 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
 
 async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation:
     snapshot = observation.snapshot
-    changed = await _with_internal_hooks(cluster.reader, observation.applications, snapshot.states)
+    changed = await _with_read_hooks(cluster.reader, observation.applications, snapshot.states)
     return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed}))
 
 
@@ -218,12 +216,11 @@ def unreadable(error: KubeError) -> ResourceState:
     return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
 
 
-async def _with_internal_hooks(
+async def _with_read_hooks(
     reader: KubeReader, applications: Mapping[str, Application], states: Mapping[str, State]
 ) -> dict[str, State]:
-    """Hooks that say themselves that they are internal; only where there are hooks is anything read."""
-    rows = {name: list(hook_rows(application)) for name, application in applications.items()}
-    rows = {name: found for name, found in rows.items() if found and not _all_internal(states[name])}
+    """With what hooks say of themselves; only where there are hooks is anything read."""
+    rows = {name: found for name, application in applications.items() if (found := hook_rows(application))}
     if not rows:
         return {}
     try:
@@ -233,28 +230,20 @@ async def _with_internal_hooks(
     for name, found in rows.items():
         state = states[name]
         assert isinstance(state, ApplicationState)
-        if state.operation and state.operation.hooks:
-            said = [await _is_internal(reader, discovery, row) for row in found]
-            pairs = zip(state.operation.hooks, said, strict=True)
-            hooks = tuple(replace(hook, is_internal=is_internal) for hook, is_internal in pairs)
+        if state.operation:
+            read = [row.hook(await _annotations(reader, discovery, row)) for row in found]
+            hooks = tuple(hook for hook in read if hook)
             changed[name] = replace(state, operation=replace(state.operation, hooks=hooks))
     return changed
 
 
-def _all_internal(state: State) -> bool:
-    operation = state.operation if isinstance(state, ApplicationState) else None
-    return operation is None or all(hook.is_internal for hook in operation.hooks)
-
-
-async def _is_internal(reader: KubeReader, discovery: Discovery, row: ResultRow) -> bool:
-    """A hook that was deleted after it ran, or may not be read, cannot say so; its Application can."""
-    resource = discovery.find(row.kind or "", row.group or "", row.version or "")
+async def _annotations(reader: KubeReader, discovery: Discovery, row: HookRow) -> Mapping[str, str]:
+    """None of a hook that was deleted after it ran, or may not be read."""
+    resource = discovery.find(row.kind, row.group, row.version)
     if resource is None or not row.name:
-        return False
+        return {}
     try:
-        found = await reader.get(
-            resource.named(row.name, (row.namespace or "") if resource.namespaced else ""), _Marked
-        )
+        found = await reader.get(resource.named(row.name, row.namespace if resource.namespaced else ""), _Marked)
     except KubeError:
-        return False
-    return found.metadata.annotations.get(HOOK) == INTERNAL
+        return {}
+    return found.metadata.annotations
