@@ -28,7 +28,7 @@ from windlass.kube.objects import Plain, Typed
 from windlass.kube.resources import Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Container, Iterator
 
 GROUP = "argoproj.io"
 APPLICATIONS = Resource(GROUP, "v1alpha1", "applications", "Application")
@@ -36,10 +36,6 @@ REFRESH = "argocd.argoproj.io/refresh"
 RUN_ID = "windlass.dev/run-id"
 """Among an operation's info: the run that asked for it."""
 HOOK, INTERNAL = "windlass.dev/hook", "internal"
-SYNC_HOOK, HELM_HOOK = "argocd.argoproj.io/hook", "helm.sh/hook"
-_HELM_HOOKS = {
-    "pre-install": "PreSync", "pre-upgrade": "PreSync", "post-install": "PostSync", "post-upgrade": "PostSync",
-}  # fmt: skip
 HERE = frozenset({"", "in-cluster", "https://kubernetes.default.svc"})
 """Names and addresses of the cluster that Argo CD itself is in."""
 Place = tuple[str, str]
@@ -269,49 +265,6 @@ def _named(row: ResourceRow) -> Plain:
 
 def _is_application(row: ResourceRow) -> bool:
     return (row.group, row.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
-
-
-class HookRow(NamedTuple):
-    """An object that is, or was, a hook. `type` is empty where only the object itself says when it runs."""
-
-    group: str
-    version: str
-    kind: str
-    namespace: str
-    name: str
-    type: str
-
-    def hook(self, annotations: Mapping[str, str]) -> Hook | None:
-        """By what the object says of itself; None where it is no hook of a sync."""
-        type_ = self.type or _hook_type(annotations)
-        return Hook(self.kind, self.name, type_, annotations.get(HOOK) == INTERNAL) if type_ else None
-
-
-def hook_rows(application: Application) -> list[HookRow]:
-    """Those of the last operation, and those that are still there from an earlier one.
-
-    None if the Application says that they serve it alone.
-    """
-    if application.metadata.annotations.get(HOOK) == INTERNAL:
-        return []
-    status = application.status or _NO_STATUS
-    result = (status.operation_state.sync_result if status.operation_state else None) or _SyncResult()
-    ran = [_hook_row(row, row.hook_type or "") for row in result.resources or () if row.hook_type]
-    known = {row[:-1] for row in ran}
-    there = (_hook_row(row, "") for row in status.resources or () if row.hook)
-    return [*ran, *(row for row in there if row[:-1] not in known)]
-
-
-def _hook_row(row: ResultRow | ResourceRow, type_: str) -> HookRow:
-    return HookRow(row.group or "", row.version or "", row.kind or "", row.namespace or "", row.name or "", type_)
-
-
-def _hook_type(annotations: Mapping[str, str]) -> str:
-    """Argo CD heeds those of Helm where there are none of its own."""
-    own, helm = annotations.get(SYNC_HOOK, ""), annotations.get(HELM_HOOK, "")
-    if own:
-        return own.partition(",")[0].strip()
-    return next((_HELM_HOOKS[each] for each in map(str.strip, helm.split(",")) if each in _HELM_HOOKS), "")
 
 
 class LiveRow(NamedTuple):

@@ -13,7 +13,6 @@ from windlass.argo.applications import (
     NotServed,
     Place,
     children,
-    hook_rows,
     kinds_with_health,
     parent_of,
     parse,
@@ -21,6 +20,7 @@ from windlass.argo.applications import (
     rows_out_of_sync,
 )
 from windlass.argo.health_judges import BuiltInJudge
+from windlass.argo.hooks import hook_rows
 from windlass.argo.lineages import depends_on
 from windlass.core.platform import applications as nodes
 from windlass.core.platform.applications import ApplicationRef, Platform, ResourceRef, Stack
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from datetime import datetime
 
-    from windlass.argo.applications import HookRow
     from windlass.argo.health_judges import Judge
+    from windlass.argo.hooks import HookRow
     from windlass.core.platform.snapshots import State
     from windlass.kube.discovery import Discovery
     from windlass.kube.readers import KubeReader
