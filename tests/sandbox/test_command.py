@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,8 +17,10 @@ from tests.processes import windlass
 from windlass.errors import ExitCode
 from windlass.kube import kubeconfigs
 from windlass.kube.calls import Calls
+from windlass.kube.clients import KubeClient
 from windlass.kube.http import HttpTransport
 from windlass.kube.readers import KubeReader
+from windlass.kube.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,3 +80,30 @@ def test_a_port_that_others_have(tmp_path: Path) -> None:
         ended = windlass("sandbox", "--port", str(port), "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert ended.code == ExitCode.INVALID
     assert f"error: port {port} cannot be had: Address already in use" in ended.stderr
+
+
+async def test_a_job_of_our_image_runs_our_arguments_under_its_own_token(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    container = {
+        "name": "main",
+        "image": "registry.test/windlass:1",
+        "args": ["validate", "--all", "--format", "$(FORMAT)"],
+        "env": [{"name": "FORMAT", "value": "text"}, {"name": "PATH", "value": "/usr/bin:/bin"}],
+    }
+    pod = {"restartPolicy": "Never", "containers": [container]}
+    body = {"metadata": {"name": "check"}, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}
+    with serving(path):
+        client = KubeClient(Calls(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        jobs = Resource("batch", "v1", "jobs", "Job")
+        await client.create(jobs.within("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
+        status: dict[str, Any] = {}
+        async with asyncio.timeout(60):
+            while "conditions" not in status:
+                await asyncio.sleep(0.2)  # noqa: TID251 - of another process
+                status = (await client.get(jobs.named("check", "default")))["status"]
+        pods = Resource("", "v1", "pods", "Pod")
+        (run,) = (await client.list(pods.within("default"))).items
+        log = await client.logs(pods.named(run["metadata"]["name"], "default"))
+        await client.close()
+    assert status["succeeded"] == 1
+    assert "validate of all" in log

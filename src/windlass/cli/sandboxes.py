@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.cli import own_pods
 from windlass.errors import InvalidInput
 from windlass.sandbox import certificates, kubeconfigs, sources
 from windlass.sandbox.actors.argocd.installing import install_argocd
@@ -50,7 +51,8 @@ async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(number, end.set)
     async with Sandbox(sources.real(serving.speed)) as sandbox, served(sandbox, serving.port, context) as address:
         sandbox.server.journal.keep(JOURNAL)
-        await install_workloads(sandbox)
+        workloads = await install_workloads(sandbox)
+        workloads.programs.by_image.update(dict.fromkeys(own_pods.IMAGES, own_pods.program(address, authority)))
         await install_argocd(sandbox)
         content = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
         with _written(Path(serving.kubeconfig), content) as place:
