@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from windlass.sandbox.actors.pieces import open_definition
 from windlass.sandbox.asks import ADMIN, Options, User
 from windlass.sandbox.faults import Fault, Severed
 from windlass.sandbox.sandboxes import Sandbox
@@ -16,6 +18,8 @@ from windlass.simulation.virtual_time import run, virtual_sources
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from windlass.sandbox.callers import Caller
 
 JANE = User("jane")
 NAMESPACE = "default"
@@ -53,6 +57,44 @@ def test_a_caller_reads_what_it_wrote_and_sees_it_in_its_watch() -> None:
         assert await caller.find("configmaps", "a", NAMESPACE) is None
         await sandbox.sources.sleep(1)
         assert [line.partition(" ")[0] for line in seen] == ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
+
+    in_sandbox(test)
+
+
+THING: dict[str, Any] = {
+    "apiVersion": "test.dev/v1",
+    "kind": "Thing",
+    "metadata": {"name": "a", "namespace": NAMESPACE},
+}
+WRITES: dict[str, Callable[[Caller, Any], Awaitable[Any]]] = {
+    "create": lambda caller, body: caller.create("things.test.dev", body),
+    "patch": lambda caller, body: caller.patch("things.test.dev", "there", {"spec": body["spec"]}, NAMESPACE),
+    "apply": lambda caller, body: caller.apply("things.test.dev", body),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_what_is_sent_stays_as_it_is_and_what_comes_back_is_the_callers_own(verb: str) -> None:
+    """Here the server fills in a field and drops another, of the object that it keeps."""
+    filled = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
+    definition = open_definition(
+        "test.dev/v1", {"kind": "Thing"}, {"spec": {"type": "object", "properties": {"box": filled}}}
+    )
+
+    async def test(sandbox: Sandbox) -> None:
+        caller = sandbox.caller()
+        await caller.create("customresourcedefinitions.apiextensions.k8s.io", definition)
+        await caller.create(
+            "things.test.dev", {**THING, "metadata": {**THING["metadata"], "name": "there"}, "spec": {}}
+        )
+        sent = {**THING, "spec": {"box": {}}} if verb == "apply" else {**THING, "spec": {"box": {"unknown": 1}}}
+        before = copy.deepcopy(sent)
+        back = await WRITES[verb](caller, sent)
+        assert back["spec"] == {"box": {"size": 3}}
+        assert sent == before
+        back["spec"]["box"]["size"] = 4
+        found = await caller.get("things.test.dev", back["metadata"]["name"], NAMESPACE)
+        assert found["spec"] == {"box": {"size": 3}}
 
     in_sandbox(test)
 

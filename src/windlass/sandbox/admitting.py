@@ -139,14 +139,10 @@ def _service_errors(body: Body) -> list[FieldError]:
 
 
 def _lease_errors(body: Body) -> list[FieldError]:
-    spec, found = body.get("spec", {}), []
-    if spec.get("leaseDurationSeconds", 1) <= 0:
-        why = "must be greater than 0"
-        found.append(invalid_value("spec.leaseDurationSeconds", spec["leaseDurationSeconds"], why))
-    if spec.get("leaseTransitions", 0) < 0:
-        why = "must be greater than or equal to 0"
-        found.append(invalid_value("spec.leaseTransitions", spec["leaseTransitions"], why))
-    return found
+    spec = body.get("spec", {})
+    rows = (("leaseDurationSeconds", 1, "than 0"), ("leaseTransitions", 0, "than or equal to 0"))
+    wrong = [(f"spec.{name}", spec[name], why) for name, least, why in rows if spec.get(name, least) < least]
+    return [invalid_value(path, value, f"must be greater {why}") for path, value, why in wrong]
 
 
 def _event_errors(body: Body) -> list[FieldError]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from windlass.sandbox.kinds import Kind
@@ -15,8 +16,7 @@ AUTHENTICATED = "system:authenticated"
 MASTERS = "system:masters"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     name: str
     groups: tuple[str, ...] = (AUTHENTICATED,)
     uid: str = ""
@@ -35,8 +35,7 @@ ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The query of a request, and for a delete its body."""
 
     dry_run: bool = False
@@ -63,8 +62,7 @@ class Options:
 DEFAULTS = Options()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
     kind: Kind
     namespace: str = ""
@@ -76,7 +74,7 @@ class Ask:
     user: User = ADMIN
     agent: str = ""
     options: Options = DEFAULTS
-    extra: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = {}  # msgspec copies empty defaults
     """The rest of the query, such as a log's tailLines."""
 
     @property
@@ -91,8 +89,7 @@ class Watch(Protocol):
     def disturb(self, how: str) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """An object, a list already in bytes, a text, or a watch to be read; with the code of the answer."""
 
     code: int

@@ -48,8 +48,7 @@ def attributes_of(ask: Ask) -> Attributes:
     kind = ask.kind
     resource = f"{kind.plural}/{ask.subresource}" if ask.subresource else kind.plural
     namespace = ask.name if kind.id == "namespaces" else ask.namespace
-    verb = "patch" if ask.verb == "apply" else ask.verb
-    return Attributes(verb=verb, group=kind.group, resource=resource, namespace=namespace, name=ask.name)
+    return Attributes(verb=ask.verb, group=kind.group, resource=resource, namespace=namespace, name=ask.name)
 
 
 class Authorizing:
@@ -59,8 +58,7 @@ class Authorizing:
         self.enforce = enforce
 
     def require(self, ask: Ask) -> None:
-        wanted = attributes_of(ask)
-        if self.allows(ask.user, wanted):
+        if not self.enforce or self.allows(ask.user, wanted := attributes_of(ask)):
             return
         where = f'in the namespace "{ask.namespace}"' if ask.namespace else "at the cluster scope"
         what = f'cannot {wanted.verb} resource "{wanted.resource}" in API group "{wanted.group}" {where}'
@@ -114,7 +112,7 @@ class Authorizing:
         bindings += [(f"rolebindings.{RBAC}", namespace)] if namespace else []
         for kind_id, where in bindings:
             for stored in self._store.list(kind_id, where):
-                binding = stored.load()
+                binding = stored.body
                 ref = binding["roleRef"]
                 subject = next((s for s in binding.get("subjects", ()) if _is_subject(s, user, where)), None)
                 if subject is None:
@@ -129,7 +127,7 @@ class Authorizing:
     def _role(self, ref: Body, namespace: str) -> list[Body]:
         plural, where = ("roles", namespace) if ref["kind"] == "Role" else ("clusterroles", "")
         found = self._store.get(f"{plural}.{RBAC}", where, ref["name"])
-        rules: list[Body] = found.load().get("rules") or [] if found else []
+        rules: list[Body] = found.body.get("rules") or [] if found else []
         return rules
 
     def review(self, ask: Ask) -> Body:
@@ -140,7 +138,7 @@ class Authorizing:
             "SelfSubjectReview": lambda ask, _: {"userInfo": ask.user.body},
             "SelfSubjectRulesReview": self._rules_review,
         }.get(ask.kind.kind, self._access_review)
-        body = {**ask.body, "kind": ask.kind.kind, "apiVersion": ask.kind.api_version, "status": answer(ask, spec)}
+        body = {**ask.body, **ask.kind.head, "status": answer(ask, spec)}
         body["metadata"] = {"creationTimestamp": None, **(body.get("metadata") or {})}
         return body
 

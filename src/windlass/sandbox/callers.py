@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """One identity's hands. Kinds are named `pods`, `deployments.apps`; objects that come back are the caller's own.
+    """One identity's hands. Kinds are named `pods`, `deployments.apps`.
 
-    Raises Refusal, whose `code` and `reason` are those of the Status.
+    Objects that come back are the caller's own, unless it shares them: then they are for reading only. Raises Refusal,
+    whose `code` and `reason` are those of the Status.
     """
 
-    def __init__(self, server: Server, user: User, agent: str) -> None:
+    def __init__(self, server: Server, user: User, agent: str, *, shares: bool = False) -> None:
         self._server = server
         self._user = user
         self._agent = agent
+        self._shares = shares
 
     async def get(self, kind: str, name: str, namespace: str = "") -> Body:
         return await self._object(self._ask("get", kind, namespace, name))
@@ -47,8 +50,7 @@ class Caller:
         outcome = await self._perform(ask)
         assert isinstance(outcome.item, bytes)
         items: list[Body] = msgspec.json.decode(outcome.item)["items"]
-        head = {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind}
-        return [{**head, **item} for item in items]
+        return [{**ask.kind.head, **item} for item in items]
 
     async def create(self, kind: str, body: Body, namespace: str = "") -> Body:
         where = namespace or body["metadata"].get("namespace", "")
@@ -67,9 +69,9 @@ class Caller:
 
     async def apply(self, kind: str, body: Body, *, force: bool = True, subresource: str = "") -> Body:
         meta = body["metadata"]
-        found, where = self._kind(kind), (meta.get("namespace", ""), meta["name"])
+        where = (meta.get("namespace", ""), meta["name"])
         more: dict[str, Any] = {"patch": patches.APPLY, "subresource": subresource}
-        more["body"] = {"apiVersion": found.api_version, "kind": found.kind, **body}
+        more["body"] = {**self._kind(kind).head, **body}
         more["options"] = Options(manager=self._agent, force=force)
         return await self._object(self._ask("patch", kind, *where, **more))
 
@@ -100,12 +102,11 @@ class Caller:
         return await self._server.perform(ask)
 
     async def _object(self, ask: Ask) -> Body:
-        outcome = await self._perform(ask)
-        item = outcome.item
+        item = (await self._perform(ask)).item
         if isinstance(item, Stored):
-            return {"apiVersion": ask.kind.api_version, "kind": ask.kind.kind, **item.load()}
+            return {**ask.kind.head, **(item.body if self._shares else item.load())}
         assert isinstance(item, dict)
-        return item
+        return item if self._shares else copy.deepcopy(item)
 
     def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", **more: Any) -> Ask:
         who: dict[str, Any] = {"user": self._user, "agent": self._agent}

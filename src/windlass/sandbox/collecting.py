@@ -30,7 +30,7 @@ class Collecting:
         self._server = server
         self._store = server.store
         self._garbage, self._emptying, self._furnishing = (
-            Caller(server, controller(name), "kube-controller-manager")
+            Caller(server, controller(name), "kube-controller-manager", shares=True)
             for name in ("generic-garbage-collector", "namespace-controller", "service-account-controller")
         )
         self._todo: dict[tuple[str, str], None] = {}
@@ -64,7 +64,7 @@ class Collecting:
         self._wakened.set()
 
     def _serve(self, change: Change) -> None:
-        catalogue, definition = self._server.catalogue, change.new.load()
+        catalogue, definition = self._server.catalogue, change.new.body
         catalogue.drop(change.new.name)
         if change.type != "DELETED" and self._accepts(definition):
             self._store.begin(change.new.name)
@@ -104,7 +104,7 @@ class Collecting:
         found = self._store.by_uid(uid)
         if found is None:
             return
-        meta = found.load()["metadata"]
+        meta = found.body["metadata"]
         finalizers = meta.get("finalizers") or []
         if meta.get("deletionTimestamp") and ORPHAN in finalizers:
             for dependent in self._store.dependents(uid):
@@ -119,7 +119,7 @@ class Collecting:
         """First the dependents, then the owner; only those that block it are waited for."""
         blocking = False
         for dependent in self._store.dependents(found.uid):
-            meta = dependent.load()["metadata"]
+            meta = dependent.body["metadata"]
             owner = next(owner for owner in meta["ownerReferences"] if owner["uid"] == found.uid)
             blocking = blocking or bool(owner.get("blockOwnerDeletion"))
             if not meta.get("deletionTimestamp"):
@@ -141,7 +141,7 @@ class Collecting:
         return owner is not None and owner.namespace in {"", dependent.namespace}
 
     async def _disown(self, dependent: Stored, uid: str) -> None:
-        owners = [o for o in dependent.load()["metadata"]["ownerReferences"] if o["uid"] != uid]
+        owners = [o for o in dependent.body["metadata"]["ownerReferences"] if o["uid"] != uid]
         await self._patch(dependent, {"metadata": {"ownerReferences": owners or None, "uid": dependent.uid}})
 
     async def _release(self, found: Stored, finalizers: list[str], name: str) -> None:
@@ -160,7 +160,7 @@ class Collecting:
         if found is None:
             self._terminating.pop(name, None)
             return
-        body = found.load()
+        body = found.body
         if not body["metadata"].get("deletionTimestamp"):
             await self._furnish(name)
             return
@@ -185,14 +185,14 @@ class Collecting:
         return left
 
     def _report(self, found: Stored, left: list[Stored]) -> None:
-        body = found.load()
+        body = found.body
         told = namespaces.conditions(left, self._server.sources.timestamp())
         known = [condition["message"] for condition in body["status"].get("conditions", ())]
         if known != [condition["message"] for condition in told]:
             self._store.put("namespaces", {**body, "status": {**body["status"], "conditions": told}})
 
     def _finalize(self, found: Stored) -> None:
-        body = found.load()
+        body = found.body
         if body["metadata"].get("finalizers"):
             self._store.put("namespaces", {**body, "spec": {}})
         else:
@@ -209,7 +209,7 @@ class Collecting:
         found = self._store.get(definitions.DEFINITIONS, "", name)
         if found is None:
             return
-        body = found.load()
+        body = found.body
         if not body["metadata"].get("deletionTimestamp"):
             if not body.get("status", {}).get("conditions"):
                 now = self._server.sources.timestamp()

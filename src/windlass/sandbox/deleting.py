@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windlass.sandbox import reading, statuses
 from windlass.sandbox.asks import Outcome
+from windlass.sandbox.sources import told
 
 if TYPE_CHECKING:
     from windlass.sandbox.asks import Ask
@@ -37,7 +38,7 @@ class Deleting:
 
     def _delete(self, ask: Ask, found: Stored) -> Outcome:
         self._require(ask, found)
-        kind, body = ask.kind, found.load()
+        kind, body = ask.kind, found.body
         meta = body["metadata"]
         grace = _grace(ask, body)
         finalizers = _finalizers(ask, meta)
@@ -45,13 +46,13 @@ class Deleting:
         if not stays:
             if not ask.options.dry_run:
                 self._store.remove(found)
-            gone = {"kind": kind.kind, "apiVersion": kind.api_version, **body}
+            gone = {**kind.head, **body}
             return Outcome(200, gone if kind.returns_deleted else statuses.success(kind, found.name, found.uid))
         changed = self._marked(body, grace, finalizers)
         if changed == body:
             return Outcome(200, found)
         if ask.options.dry_run:
-            return Outcome(200, {"kind": kind.kind, "apiVersion": kind.api_version, **changed})
+            return Outcome(200, {**kind.head, **changed})
         return Outcome(200, self._store.put(kind.id, changed))
 
     def _marked(self, body: Body, grace: int, finalizers: list[str]) -> Body:
@@ -59,7 +60,7 @@ class Deleting:
         meta = {**body["metadata"]}
         if "deletionTimestamp" not in meta:
             when = self._sources.now() + timedelta(seconds=grace)
-            meta["deletionTimestamp"] = when.strftime("%Y-%m-%dT%H:%M:%SZ")
+            meta["deletionTimestamp"] = told(when)
             meta["deletionGracePeriodSeconds"] = grace
             if "generation" in meta:
                 meta["generation"] += 1

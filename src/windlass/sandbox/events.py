@@ -19,4 +19,4 @@ NAMES = {
 
 def shown(event: Body) -> Body:
     renamed = {NAMES.get(name, name): value for name, value in event.items()}
-    return {"kind": VIEW.kind, "apiVersion": VIEW.api_version, **renamed}
+    return {**VIEW.head, **renamed}

@@ -28,6 +28,8 @@ def render(fields: FieldSet) -> FieldSet:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    if not left or not right:
+        return left or right
     merged = {**left, **right}
     for step, child in right.items():
         if step in left and left[step] != child:
@@ -129,7 +131,8 @@ def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
 
 
 def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    return [name for name in {**old, **new} if old.get(name, msgspec.UNSET) != new.get(name, msgspec.UNSET)]
+    pairs = ((name, old.get(name, msgspec.UNSET), new.get(name, msgspec.UNSET)) for name in {**old, **new})
+    return [name for name, was, now in pairs if was is not now and was != now]
 
 
 def _compare_at(

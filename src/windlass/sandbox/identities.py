@@ -6,13 +6,14 @@ import base64
 import binascii
 import hashlib
 import hmac
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from windlass.sandbox.asks import ADMIN, ANONYMOUS, AUTHENTICATED, MASTERS, User
+from windlass.sandbox.sources import told
 from windlass.sandbox.statuses import Refusal
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Identities:
             "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
         }
         ends = self._sources.now().fromtimestamp(now + seconds, tz=self._sources.now().tzinfo)
-        return {"token": self._signed(claims), "expirationTimestamp": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        return {"token": self._signed(claims), "expirationTimestamp": told(ends)}
 
     def user_of(self, token: str, audiences: list[str] | None = None) -> User | None:
         """The owner of a token that is ours, not expired, meant for us, and whose account is still the same."""

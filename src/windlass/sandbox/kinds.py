@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,7 +26,7 @@ class ScalePaths:
     selector: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Kind:
     group: str
     version: str
@@ -50,34 +50,33 @@ class Kind:
     published: dict[str, Any] | None = field(default=None, compare=False)
     """The schema as its definition states it, for OpenAPI."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`deployments.apps`: the same for all versions of a kind."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def head(self) -> dict[str, str]:
+        """What every object of this kind says of itself."""
+        return {"kind": self.kind, "apiVersion": self.api_version}
 
     @property
     def lists(self) -> str:
         return self.list_kind or f"{self.kind}List"
 
-    @property
+    @cached_property
     def prefix(self) -> bytes:
         """How the JSON of every object of this kind begins."""
-        return _prefix(self.kind, self.api_version)
+        return msgspec.json.encode(self.head)[:-1] + b","
 
     @property
     def is_virtual(self) -> bool:
         """Nothing of it is stored: a question in the form of an object."""
         return self.verbs == ("create",)
-
-
-@cache
-def _prefix(kind: str, api_version: str) -> bytes:
-    head = msgspec.json.encode({"kind": kind, "apiVersion": api_version})
-    return head[:-1] + b","
 
 
 def _priority(version: str) -> tuple[int, int, int]:
@@ -94,16 +93,19 @@ class Catalogue:
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
         self._first: dict[str, Kind] = {}
+        self._named: dict[tuple[str, str], Kind] = {}
         for kind in kinds:
             self.add(kind)
 
     def add(self, kind: Kind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
         self._first.setdefault(kind.id, kind)
+        self._named[kind.api_version, kind.kind] = kind
 
     def drop(self, kind_id: str) -> None:
-        for key in [key for key, kind in self._kinds.items() if kind.id == kind_id]:
+        for key, kind in [row for row in self._kinds.items() if row[1].id == kind_id]:
             del self._kinds[key]
+            self._named.pop((kind.api_version, kind.kind), None)
         self._first.pop(kind_id, None)
 
     def at(self, group: str, version: str, plural: str) -> Kind | None:
@@ -115,6 +117,10 @@ class Catalogue:
     def find(self, kind_id: str) -> Kind | None:
         """By `deployments.apps`."""
         return self._first.get(kind_id)
+
+    def named(self, api_version: str, kind: str) -> Kind | None:
+        """By what an object says of itself."""
+        return self._named.get((api_version, kind))
 
     def versions(self) -> dict[str, list[str]]:
         """Versions by group, the core group first."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from windlass.sandbox import field_sets
 from windlass.sandbox.statuses import Refusal, bad_request, shown
@@ -15,27 +17,20 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 # Set by the server or part of the address: nobody owns these.
-UNOWNED_META = (
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-)
+UNOWNED_META = frozenset({
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
+})  # fmt: skip
+UNOWNED = frozenset({"f:apiVersion", "f:kind", "f:metadata"})
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(msgspec.Struct, frozen=True):
     """Who writes, and through which door."""
 
     manager: str
     operation: str
     api_version: str
     subresource: str = ""
-    time: str = field(default="", compare=False)
+    time: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -84,7 +79,7 @@ def with_managers(body: Body, managers: Managers) -> Body:
 
 def after_update(old: Body, new: Body, node: Node, writer: Writer) -> Body:
     """The new state with the writer owning what it changed, and everybody else having lost that."""
-    written, removed = (_owned(fields) for fields in field_sets.compared(_plain(old), _plain(new), node))
+    written, removed = (_owned(fields) for fields in field_sets.compared(old, new, node))
     given = new["metadata"].get("managedFields")
     managers = managers_of(old if given is None else new)
     if given is not None and not any(given):
@@ -104,15 +99,15 @@ def applied(live: Body | None, config: Body, node: Node, writer: Writer, *, forc
     if config["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     managers = managers_of(base)
-    claim = _owned(field_sets.claimed(_plain(config), node))
-    merged = _merged(_plain(base), _plain(config), node)
+    claim = _owned(field_sets.claimed(config, node))
+    merged = _merged(base, config, node)
     last = managers.get(writer.key, (writer, {}))[1]
     managers[writer.key] = (writer, claim)
     owned: FieldSet = {}
     for _, fields in managers.values():
         owned = field_sets.union(owned, fields)
     _drop(merged, node, last, owned)
-    written, removed = (_owned(fields) for fields in field_sets.compared(_plain(base), merged, node))
+    written, removed = (_owned(fields) for fields in field_sets.compared(base, merged, node))
     others = {key: entry for key, entry in managers.items() if key != writer.key}
     conflicts = [(who, field_sets.intersection(fields, written)) for who, fields in others.values()]
     if not force and any(fields for _, fields in conflicts):
@@ -140,19 +135,14 @@ def _conflict(found: list[tuple[Writer, FieldSet]]) -> Refusal:
     return Refusal(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
-def _plain(body: Body) -> Body:
-    """Without the parts that are no fields of anybody."""
-    meta = {name: value for name, value in body.get("metadata", {}).items() if name != "managedFields"}
-    return {**{name: value for name, value in body.items() if name not in {"apiVersion", "kind"}}, "metadata": meta}
-
-
 def _owned(found: FieldSet) -> FieldSet:
+    """Without the parts that are no fields of anybody."""
+    if not found:
+        return found
     fields = field_sets.render(found)
-    meta = fields.get("f:metadata")
-    if meta is None:
-        return fields
+    meta = fields.get("f:metadata", {})
     kept = {step: child for step, child in meta.items() if step != "." and step[2:] not in UNOWNED_META}
-    rest = {step: child for step, child in fields.items() if step != "f:metadata"}
+    rest = {step: child for step, child in fields.items() if step not in UNOWNED}
     return {**rest, "f:metadata": kept} if kept else rest
 
 

@@ -18,7 +18,7 @@ DONE = (
 
 def conditions(left: list[Stored], now: str) -> list[Body]:
     kinds = Counter(item.kind_id for item in left)
-    finalizers = Counter(name for item in left for name in item.load()["metadata"].get("finalizers") or ())
+    finalizers = Counter(name for item in left for name in item.body["metadata"].get("finalizers") or ())
     remaining = ", ".join(f"{kind}. has {count} resource instances" for kind, count in sorted(kinds.items()))
     holding = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
     content = f"Some resources are remaining: {remaining}" if left else "All content successfully removed"

@@ -38,13 +38,17 @@ QUALIFIED_MESSAGE = (
 FINALIZER_MESSAGE = "name is neither a standard finalizer name nor is it fully qualified"
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes", CLEANUP})
+CHECKED = ("name", "labels", "annotations", "ownerReferences", "finalizers")
 LONGEST_NAME = 253
 MOST_ANNOTATIONS = 256 << 10  # bytes, keys and values together
 # Kinds whose names are labels; of rbac.authorization.k8s.io any path segment is a name.
 SHORT_NAMES = frozenset({"namespaces", "services"})
 
 
-def metadata_errors(kind: Kind, meta: Body) -> list[FieldError]:
+def metadata_errors(kind: Kind, meta: Body, known: Body | None = None) -> list[FieldError]:
+    """What is wrong. What is as in `known` was right before, and still is."""
+    if known is not None and all(meta.get(name) == known.get(name) for name in CHECKED):
+        return []
     return [*_name_errors(kind, meta.get("name", "")), *_map_errors(meta), *_reference_errors(kind, meta)]
 
 

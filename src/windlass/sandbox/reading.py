@@ -55,7 +55,7 @@ class Filter:
 def _field(item: Stored, path: str) -> str:
     if path == "metadata.name":
         return item.name
-    return item.namespace if path == "metadata.namespace" else selectors.field_at(item.plain(), path)
+    return item.namespace if path == "metadata.namespace" else selectors.field_at(item.body, path)
 
 
 def filter_of(ask: Ask) -> Filter:

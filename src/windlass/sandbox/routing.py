@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
-from windlass.sandbox import discovering, options, patches, protobufs, statuses
+from windlass.sandbox import discovering, options, patches, protobufs, statuses, yamls
 from windlass.sandbox.asks import ANONYMOUS, READS, Ask
 from windlass.sandbox.identities import impersonated
 from windlass.sandbox.kinds import Kind
@@ -207,7 +207,7 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
         return _DECODE(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         if content == patches.APPLY or content.endswith("yaml"):
-            return _yaml(body)
+            return yamls.read(body)
         head = f"the object provided is unrecognized (must be of type {kind.kind})"
         raise statuses.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
 
@@ -231,22 +231,6 @@ def _duplicates(body: bytes) -> list[str]:
     except ValueError:
         return []
     return list(paths(whole, "")) if isinstance(whole, _Pairs) else []
-
-
-def _yaml(body: bytes) -> Any:
-    import yaml  # noqa: PLC0415 - only for clients that send it
-
-    class Loader(yaml.SafeLoader):
-        """Without timestamps: Kubernetes has only strings."""
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
-        for first, rows in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    try:
-        return yaml.load(body, Loader)  # noqa: S506 - a safe loader
-    except yaml.YAMLError as error:
-        raise statuses.bad_request(f"error decoding YAML: {error}") from None
 
 
 def _answer(kind: Kind, outcome: Outcome) -> Answer:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 DEPLOYMENTS = "deployments.apps"
 SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+NOT_TAKEN = frozenset({*SET_BY_SERVER, "selfLink"})
 
 
 def decoded(ask: Ask, body: Any) -> Body:
@@ -52,14 +53,15 @@ def require_applicable(ask: Ask) -> None:
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")
 
 
-def without_nulls(value: Any, known: Any = None) -> Any:
-    """Built-in kinds know no null: it is the same as leaving out. What equals `known` has none."""
-    if not isinstance(value, dict | list) or value == known:
+def copied(value: Any, known: Any, *, nulls: bool) -> Any:
+    """What may be changed from here on: a copy of all that does not equal `known`, with or without nulls."""
+    if not isinstance(value, dict | list) or value is known or value == known:
         return value
     if isinstance(value, dict):
         was = fields_of(known)
-        return {name: without_nulls(child, was.get(name)) for name, child in value.items() if child is not None}
-    return [without_nulls(item) for item in value]
+        kept = value.items()
+        return {n: copied(child, was.get(n), nulls=nulls) for n, child in kept if nulls or child is not None}
+    return [copied(item, None, nulls=nulls) for item in value]
 
 
 def require_address(ask: Ask, meta: Body) -> None:
@@ -102,7 +104,7 @@ def carried_over(ask: Ask, before: Body, after: Body) -> Body:
         result = {**before, "metadata": statuses.present(meta)}
         result.pop("status", None)
         return {**result, **({"status": after["status"]} if after.get("status") is not None else {})}
-    meta = {name: value for name, value in after["metadata"].items() if name not in (*SET_BY_SERVER, "selfLink")}
+    meta = {name: value for name, value in after["metadata"].items() if name not in NOT_TAKEN}
     meta |= {name: old[name] for name in (*SET_BY_SERVER, "name", "namespace", "resourceVersion") if name in old}
     result = {**after, "metadata": statuses.present(meta)}
     if "status" in ask.kind.subresources:

@@ -58,9 +58,9 @@ class Sandbox:
         self._running.append(task)
         return task
 
-    def caller(self, user: User = ADMIN, *, agent: str = "") -> Caller:
+    def caller(self, user: User = ADMIN, *, agent: str = "", shares: bool = False) -> Caller:
         """The API for actors and tests in the same process."""
-        return Caller(self.server, user, agent or user.name.rpartition(":")[2])
+        return Caller(self.server, user, agent or user.name.rpartition(":")[2], shares=shares)
 
     async def handle(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None

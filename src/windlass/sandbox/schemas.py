@@ -91,7 +91,7 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
             fill(item, node.item, at_index(known, index))
     elif isinstance(value, dict):
         rules, was = node.properties, fields_of(known)
-        for name in [key for key in value if value[key] is None and key in rules and not rules[key].nullable]:
+        for name in [key for key, below in value.items() if below is None and key in rules and not rules[key].nullable]:
             del value[name]
         for name, default in _defaults(node):
             if name not in value:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from windlass.sandbox import definitions, events, patches, statuses
 from windlass.sandbox.asks import ADMIN, Outcome
@@ -25,6 +27,7 @@ from windlass.sandbox.writing import Writing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
+    from datetime import datetime
 
     from windlass.sandbox.asks import Ask, User
     from windlass.sandbox.faults import Fault
@@ -51,6 +54,14 @@ class Server:
         self._writing = Writing(self.store, sources)
         self._writing.check = self._check
         self._deleting = Deleting(self.store, sources)
+        self._verbs = {
+            "get": self._reading.get,
+            "create": self._writing.create,
+            "update": self._writing.update,
+            "patch": self._writing.patch,
+            "delete": self._deleting.delete,
+            "deletecollection": self._deleting.delete_collection,
+        }
         self.subresources = Subresources(self.store, self._deleting, self.identities)
 
     async def perform(self, ask: Ask) -> Outcome:
@@ -71,6 +82,8 @@ class Server:
     async def _disturbed(self, ask: Ask) -> Outcome:
         self.authorizing.require(ask)
         faults = self.faults.take(ask)
+        if not faults:
+            return self._carry_out(ask)
         for fault in faults:
             if fault.latency:
                 await self.sources.sleep(fault.latency)
@@ -78,7 +91,7 @@ class Server:
                 raise Severed(sent=False)
             if refusal := fault.refusal():
                 raise refusal
-        outcome = self._carry_out(ask, max((fault.lag for fault in faults), default=0.0))
+        outcome = self._carry_out(ask, max(fault.lag for fault in faults))
         if any(fault.sever == "after" for fault in faults):
             raise Severed(sent=True)
         return outcome
@@ -86,22 +99,22 @@ class Server:
     def _note(self, ask: Ask, name: str, code: int) -> None:
         kind = f"{ask.kind.id}/{ask.subresource}" if ask.subresource else ask.kind.id
         verb = "apply" if ask.patch == patches.APPLY else ask.verb
-        when = self.sources.now().isoformat(timespec="milliseconds")
+        when = _told(self.sources.now())
         entry = Entry(when, ask.user.name, verb, kind, ask.namespace, name, code, ask.agent, ask.options.dry_run)
         self.journal.write(entry)
 
     def note_path(self, user: User, what: str, agent: str, code: int) -> None:
         """A request that names no object, or that made no sense: discovery, health, a wrong path or option."""
         verb, _, path = what.partition(" ")
-        when = self.sources.now().isoformat(timespec="milliseconds")
+        when = _told(self.sources.now())
         self.journal.write(Entry(when, user.name, verb, path, code=code, agent=agent))
 
-    def _carry_out(self, ask: Ask, lag: float) -> Outcome:
+    def _carry_out(self, ask: Ask, lag: float = 0.0) -> Outcome:
         kind = ask.kind
         if ask.verb not in kind.verbs:
             raise statuses.method_not_allowed()
         if kind is events.VIEW:
-            return Outcome(200, events.shown(named(self.store, replace(ask, kind=self._events)).load()))
+            return Outcome(200, events.shown(named(self.store, replace(ask, kind=self._events)).body))
         if kind.is_virtual:
             return Outcome(201, self.authorizing.review(ask))
         if ask.subresource:
@@ -112,34 +125,21 @@ class Server:
             is_behind = lag and ask.options.resource_version == "0"
             at = self.store.version_at(self.sources.now() - timedelta(seconds=lag)) if is_behind else None
             return self._reading.list(ask, at)
-        return {
-            "get": self._reading.get,
-            "create": self._writing.create,
-            "update": self._writing.update,
-            "patch": self._writing.patch,
-            "delete": self._deleting.delete,
-            "deletecollection": self._deleting.delete_collection,
-        }[ask.verb](ask)
+        return self._verbs[ask.verb](ask)
 
     def _through_a_door(self, ask: Ask) -> Outcome:
-        door: Any = {
-            "log": self.subresources.log,
-            "eviction": self.subresources.evict,
-            "token": self.subresources.token,
-        }
+        doors = {"log": self.subresources.log, "eviction": self.subresources.evict, "token": self.subresources.token}
         if ask.subresource not in ask.kind.subresources:
             raise statuses.not_found(ask.kind, ask.name) if ask.kind.custom else statuses.unknown_path()
-        if ask.subresource in door:
-            outcome: Outcome = door[ask.subresource](ask)
-            return outcome
-        outcomes = {"get": self._reading.get, "update": self._writing.update, "patch": self._writing.patch}
-        if ask.verb not in outcomes:
+        if ask.subresource in doors:
+            return doors[ask.subresource](ask)
+        if ask.verb not in {"get", "update", "patch"}:
             raise statuses.method_not_allowed()
-        outcome = outcomes[ask.verb](ask)
+        outcome = self._verbs[ask.verb](ask)
         if ask.subresource != "scale":
             return outcome
         body: Any = outcome.item
-        return Outcome(outcome.code, scale_of(ask.kind, body if isinstance(body, dict) else body.load()))
+        return Outcome(outcome.code, scale_of(ask.kind, body if isinstance(body, dict) else body.body))
 
     def _watch(self, ask: Ask, lag: float) -> Watch:
         require_version(ask.options.resource_version, self.store.version)
@@ -170,10 +170,8 @@ class Server:
         if kind.id == "pods" and before is None:
             account = after["spec"]["serviceAccountName"]
             if self.store.get("serviceaccounts", ask.namespace, account) is None:
-                why = (
-                    f'error looking up service account {ask.namespace}/{account}: serviceaccount "{account}" not found'
-                )
-                raise statuses.forbidden(kind, after["metadata"]["name"], why)
+                why = f'{ask.namespace}/{account}: serviceaccount "{account}" not found'
+                raise statuses.forbidden(kind, after["metadata"]["name"], f"error looking up service account {why}")
         if kind.id != definitions.DEFINITIONS:
             return
         errors = definitions.errors(after)
@@ -181,6 +179,11 @@ class Server:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
         if before is None:
             definitions.prepare(after)
+
+
+@lru_cache(maxsize=64)
+def _told(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _name_in(body: Any) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random  # noqa: TID251 - the one place where randomness comes in
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -24,7 +26,7 @@ class Sources:
     """How many of the sandbox's seconds pass in one of the event loop's."""
 
     def timestamp(self) -> str:
-        return self.now().isoformat()[:19] + "Z"
+        return told(self.now())
 
     def uid(self) -> str:
         return str(UUID(int=self.chance.getrandbits(128), version=4))
@@ -32,8 +34,18 @@ class Sources:
     def suffix(self) -> str:
         return "".join(self.chance.choice(SUFFIX_LETTERS) for _ in range(5))
 
-    def timeout(self, seconds: float) -> asyncio.Timeout:
-        return asyncio.timeout(seconds / self.speed)
+    async def wait(self, event: asyncio.Event, moments: list[datetime]) -> None:
+        """Until it happens or the first of these moments has come; without any, no timer is set."""
+        left = (min(moments) - self.now()).total_seconds() / self.speed if moments else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(left):
+                await event.wait()
+
+
+@lru_cache(maxsize=64)
+def told(moment: datetime) -> str:
+    """A moment as objects show it; most are told many times."""
+    return moment.isoformat()[:19] + "Z"
 
 
 def real(speed: float = 1.0, seed: int | None = None) -> Sources:

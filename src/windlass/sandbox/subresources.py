@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from windlass.sandbox import reading, selectors, statuses
 from windlass.sandbox.asks import Outcome
 from windlass.sandbox.identities import AUDIENCE
@@ -75,7 +77,7 @@ class Subresources:
         """What containers wrote, by namespace, pod and container; actors write it."""
 
     def log(self, ask: Ask) -> Outcome:
-        pod = reading.named(self._store, ask).load()
+        pod = reading.named(self._store, ask).body
         names = [container["name"] for container in pod.get("spec", {}).get("containers", ())]
         container = ask.extra.get("container") or names[0]
         if len(names) > 1 and "container" not in ask.extra:
@@ -95,11 +97,11 @@ class Subresources:
         """Deletes a pod unless a budget says that too few would be left."""
         if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
             raise statuses.bad_request("name in URL does not match name in Eviction object")
-        pod = reading.named(self._store, ask).load()
+        pod = reading.named(self._store, ask).body
         options = (ask.body or {}).get("deleteOptions") or {}
         is_dry = ask.options.dry_run or bool(options.get("dryRun"))
         for stored in self._store.list(BUDGETS, ask.namespace):
-            budget = stored.load()
+            budget = stored.body
             wanted = selectors.of_label_selector(budget.get("spec", {}).get("selector") or {})
             if not selectors.match(wanted, pod["metadata"].get("labels", {}).get):
                 continue
@@ -110,14 +112,14 @@ class Subresources:
             if not is_dry and budget.get("status", {}).get("disruptionsAllowed"):
                 self._spend(budget)
         conditions = options.get("preconditions") or {}
-        asked = replace(
+        asked = structs.replace(
             ask.options,
             dry_run=is_dry,
             uid=conditions.get("uid", ""),
             resource_version=conditions.get("resourceVersion", ""),
             grace=options.get("gracePeriodSeconds", ask.options.grace),
         )
-        self._deleting.delete(replace(ask, options=asked))
+        self._deleting.delete(structs.replace(ask, options=asked))
         return Outcome(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
     def _spend(self, budget: Body) -> None:

@@ -108,23 +108,13 @@ class Watch:
                     yield self._bookmark({})
             else:
                 due = [ends] * (not options.endless) + [marks] * options.bookmarks
-                await self._wait([*due, *(change.at + timedelta(seconds=self.lag) for change in [*self._pending][:1])])
+                wakes = (change.at + timedelta(seconds=self.lag) for change in [*self._pending][:1])
+                await self._sources.wait(self._wakened, [*due, *wakes])
 
     def _next_mark(self, ends: datetime) -> datetime:
         last = ends - timedelta(seconds=LAST_BOOKMARK)
         now = self._sources.now()
         return ends if now >= last else min(now + timedelta(seconds=BOOKMARK_EVERY), last)
-
-    async def _wait(self, due: list[datetime]) -> None:
-        """Until something happens or the first of these moments; without any, no timer is set."""
-        if not due:
-            await self._wakened.wait()
-            return
-        try:
-            async with self._sources.timeout((min(due) - self._sources.now()).total_seconds()):
-                await self._wakened.wait()
-        except TimeoutError:
-            return
 
     def _ripe(self) -> Iterator[bytes]:
         """The lines of those changes that this reader may know of by now."""
@@ -141,7 +131,7 @@ class Watch:
         if was and not matches:
             if change.type == "DELETED" or old is None:
                 return self._line("DELETED", new.tail)
-            return self._line("DELETED", stores.stored(old.kind_id, old.load(), new.version).tail)
+            return self._line("DELETED", stores.stored(old.kind_id, old.body, new.version).tail)
         if not matches:
             return b""
         return self._line("MODIFIED" if was else "ADDED", new.tail)

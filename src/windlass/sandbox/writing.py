@@ -49,10 +49,9 @@ class Writing:
             return self._apply(ask)
         old = reading.named(self._store, ask)
         if ask.subresource == "scale":
-            shown = scale_of(ask.kind, old.load())
+            shown = scale_of(ask.kind, old.body)
             return self._change(ask, old, lambda before: scaled(ask.kind, before, self.patched(ask, shown)))
-        head = {"kind": ask.kind.kind, "apiVersion": ask.kind.api_version}
-        return self._change(ask, old, lambda before: rules.decoded(ask, self.patched(ask, {**head, **before})))
+        return self._change(ask, old, lambda before: rules.decoded(ask, self.patched(ask, {**ask.kind.head, **before})))
 
     def patched(self, ask: Ask, before: Body) -> Any:
         """An object as a patch leaves it."""
@@ -76,7 +75,7 @@ class Writing:
             config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
         elif "status" in ask.kind.subresources:
             config.pop("status", None)
-        if unknown := schemas.prune(config, ask.kind.schema):
+        if unknown := schemas.prune(rules.copied(config, None, nulls=True), ask.kind.schema):
             what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
             why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
             raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
@@ -99,7 +98,7 @@ class Writing:
 
     def _change(self, ask: Ask, old: Stored, change: Callable[[Body], Body]) -> Outcome:
         """Any change of what exists, from its old state to the store."""
-        kind, before = ask.kind, old.load()
+        kind, before = ask.kind, old.body
         after = change(before)
         rules.require_unchanged(ask, before, after)
         after, warnings = self._shaped(ask, after, before)
@@ -121,10 +120,9 @@ class Writing:
     def _shaped(self, ask: Ask, body: Body, before: Body | None = None) -> tuple[Body, tuple[str, ...]]:
         """Without unknown fields, which are told or refused, and with defaults filled in."""
         kind = ask.kind
-        if not kind.custom:
-            body = rules.without_nulls(body, before)
-            if wrong := validating.mistyped(body, kind.schema, before):
-                raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
+        body = rules.copied(body, before, nulls=kind.custom)  # built-in kinds know no null: it is as if left out
+        if not kind.custom and (wrong := validating.mistyped(body, kind.schema, before)):
+            raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
         unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before)]
         if unknown and ask.options.validation == "Strict":
             raise statuses.not_handled(kind, f"strict decoding error: {', '.join(unknown)}")
@@ -134,9 +132,7 @@ class Writing:
     def _born(self, ask: Ask, body: Body) -> Body:
         """A new object with what the server gives it: name, uid, time, generation; valid, and in a living namespace."""
         kind = ask.kind
-        given = {
-            name: value for name, value in body["metadata"].items() if name not in (*rules.SET_BY_SERVER, "selfLink")
-        }
+        given = {name: value for name, value in body["metadata"].items() if name not in rules.NOT_TAKEN}
         if not given.get("name") and given.get("generateName"):
             given["name"] = given["generateName"] + self._sources.suffix()
         meta = {**given, "uid": self._sources.uid(), "creationTimestamp": self._sources.timestamp()}
@@ -165,7 +161,7 @@ class Writing:
         if found is None:
             message, details = f'namespaces "{namespace}" not found', {"name": namespace, "kind": "namespaces"}
             raise statuses.Refusal(404, "NotFound", message, details)
-        if b'"deletionTimestamp"' in found.tail and found.load()["metadata"].get("deletionTimestamp"):
+        if b'"deletionTimestamp"' in found.tail and found.body["metadata"].get("deletionTimestamp"):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
             refusal = statuses.forbidden(kind, name, why)
             message = f"namespace {namespace} is being terminated"
@@ -181,7 +177,7 @@ class Writing:
         else:
             errors += admitting.errors(kind.id, before, after)
         if before is not None and not ask.subresource:
-            errors += naming.metadata_errors(kind, after["metadata"])
+            errors += naming.metadata_errors(kind, after["metadata"], before["metadata"])
         if errors:
             raise statuses.invalid(kind, after["metadata"]["name"], errors)
         self.check(ask, before, after)
@@ -191,13 +187,13 @@ class Writing:
         kind = ask.kind
         name = body["metadata"]["name"]
         if old is None and (rival := self._store.get(kind.id, ask.namespace, name)):
-            deleting = bool(rival.load()["metadata"].get("deletionTimestamp"))
+            deleting = bool(rival.body["metadata"].get("deletionTimestamp"))
             raise statuses.already_exists(kind, name, deleting=deleting)
         if ask.options.dry_run:
-            return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
+            return {**kind.head, **body}
         if old is not None and is_released(kind, body):
             self._store.remove(old)
-            return {"kind": kind.kind, "apiVersion": kind.api_version, **body}
+            return {**kind.head, **body}
         return self._store.put(kind.id, body)
 
     def _found(self, ask: Ask) -> Stored | None:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.applications import ApplicationRef, Platform
     from windlass.sandbox.actors.argocd.applications import ArgoCD
-    from windlass.sandbox.kinds import Catalogue, Kind
     from windlass.sandbox.statuses import Body
     from windlass.simulation.disturbances import Disturbance
     from windlass.simulation.platforms import Conduct
@@ -54,7 +53,7 @@ class Cluster:
 
     async def _appear(self, name: str, ref: ResourceRef) -> None:
         calls, conduct = self.sandbox.caller(), self.conducts[name]
-        kind = _served(self.sandbox.server.catalogue, ref)
+        kind = self.sandbox.server.catalogue.named(ref.api_version, ref.kind)
         assert kind is not None
         namespace = (ref.namespace or platforms.NAMESPACE) if kind.namespaced else ""
         if await calls.find(kind.id, ref.name, namespace):
@@ -111,7 +110,7 @@ async def _prepare(sandbox: Sandbox, targets: Iterable[ApplicationRef | Resource
     for ref in targets:
         if isinstance(ref, ResourceRef):
             group = ref.api_version.rpartition("/")[0]
-            kind = _served(catalogue, ref)
+            kind = catalogue.named(ref.api_version, ref.kind)
             if kind is None and group and not catalogue.is_built_in(group):
                 unserved.setdefault((group, ref.kind), []).append(ref)
             elif kind is None or not (kind.custom or ref.kind in WORKLOADS):
@@ -119,11 +118,6 @@ async def _prepare(sandbox: Sandbox, targets: Iterable[ApplicationRef | Resource
                 raise InvalidInput(words, hint=f"of built-in kinds only {', '.join(WORKLOADS)} can be rehearsed")
     for (group, kind_name), refs in sorted(unserved.items()):
         await calls.create(DEFINITIONS, _definition(group, kind_name, refs))
-
-
-def _served(catalogue: Catalogue, ref: ResourceRef) -> Kind | None:
-    group, _, version = ref.api_version.rpartition("/")
-    return next((kind for kind in catalogue.within(group, version) if kind.kind == ref.kind), None)
 
 
 def _definition(group: str, kind: str, refs: list[ResourceRef]) -> Body:

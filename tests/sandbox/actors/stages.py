@@ -81,6 +81,8 @@ async def world(seed: int = 0, user: User = ADMIN) -> AsyncIterator[World]:
         transport = InProcessTransport(sandbox, user)
         kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         yield World(sandbox, kube, await install_workloads(sandbox), await install_argocd(sandbox))
+        states = [item for kind in sandbox.server.catalogue for item in sandbox.server.store.list(kind.id)]
+        assert [item.body for item in states] == [item.load() for item in states]  # what is shared, nobody has changed
 
 
 async def played(script: Script) -> Recording:

@@ -25,15 +25,12 @@ class DaemonSets(Actor):
 
     def concerned(self, change: Change) -> Iterable[Place]:
         if change.new.kind_id == "nodes":
-            return [
-                (self.primary, item["metadata"]["namespace"], item["metadata"]["name"])
-                for item in self.every(self.primary)
-            ]
+            found = (item["metadata"] for item in self.every(self.primary))
+            return [(self.primary, meta["namespace"], meta["name"]) for meta in found]
         return super().concerned(change)
 
-    async def reconcile(self, place: Place) -> None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None or found["metadata"].get("deletionTimestamp"):
+    async def reconcile(self, place: Place, found: Body) -> None:
+        if found["metadata"].get("deletionTimestamp"):
             return
         meta, spec = found["metadata"], found["spec"]
         code = pieces.short_hash(spec["template"])

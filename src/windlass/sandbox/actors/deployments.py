@@ -25,10 +25,7 @@ class Deployments(Actor):
     primary = "deployments.apps"
     watched: ClassVar[tuple[str, ...]] = (SETS,)
 
-    async def reconcile(self, place: Place) -> float | None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None:
-            return None
+    async def reconcile(self, place: Place, found: Body) -> float | None:
         sets = self.owned(SETS, found)
         code = pieces.short_hash(found["spec"]["template"])
         new = next((item for item in sets if item["metadata"]["labels"].get(HASH) == code), None)
@@ -40,12 +37,8 @@ class Deployments(Actor):
         if new is not None and not is_paused:
             found = await self._number(found, new, olds)
             await self._roll(found, new, olds)
-            new, olds = self._again(new), [self._again(item) for item in olds]
+            new, olds = self.again(SETS, new), [self.again(SETS, item) for item in olds]
         return await self._tell(found, new, olds, created=created)
-
-    def _again(self, item: Body) -> Body:
-        meta = item["metadata"]
-        return self.find(SETS, meta["name"], meta["namespace"]) or item
 
     async def _begin(self, found: Body, code: str, olds: list[Body]) -> Body:
         meta, spec = found["metadata"], found["spec"]

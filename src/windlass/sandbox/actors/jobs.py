@@ -41,10 +41,7 @@ class Jobs(Actor):
         if new.kind_id == "pods" and TRACKING.encode() in new.tail and b'"deletionTimestamp"' in new.tail:
             yield ("pods", new.namespace, new.name)
 
-    async def reconcile(self, place: Place) -> float | None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None:
-            return None
+    async def reconcile(self, place: Place, found: Body) -> float | None:
         if place[0] == "pods":
             owners = found["metadata"].get("ownerReferences", ())
             if not any(self.find(self.primary, owner["name"], place[1]) for owner in owners):
@@ -138,8 +135,7 @@ class Jobs(Actor):
             await self._write(found, {**kept, "uncountedTerminatedPods": counts, "ready": 0, "terminating": going})
 
     async def _let_go(self, pod: Body) -> None:
-        meta = pod["metadata"]
-        pod = self.find("pods", meta["name"], meta["namespace"]) or pod
+        pod = self.again("pods", pod)
         kept = [name for name in pod["metadata"].get("finalizers", ()) if name != TRACKING]
         await self.patch("pods", pod, {"metadata": {"finalizers": kept or None}})
 
@@ -176,9 +172,7 @@ class Jobs(Actor):
         return {**told, "ready": ready, "terminating": going, "uncountedTerminatedPods": {}}
 
     async def _write(self, found: Body, status: Body) -> None:
-        meta = found["metadata"]
-        current = self.find(self.primary, meta["name"], meta["namespace"]) or found
-        await self.write_status(self.primary, current, status)
+        await self.write_status(self.primary, self.again(self.primary, found), status)
 
 
 def _ends(ended: list[Body], *, suspended: bool) -> dict[str, list[str]]:

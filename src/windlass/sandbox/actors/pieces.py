@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 
 REVISIONS = "controllerrevisions.apps"
 OPEN: Body = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
-def told(moment: datetime) -> str:
-    return moment.strftime(TIME)
 
 
 def moment_of(text: str) -> datetime:
-    return datetime.strptime(text, TIME).replace(tzinfo=UTC)
+    return datetime.fromisoformat(text)
 
 
 def condition_in(status: Body, kind: str) -> Body:

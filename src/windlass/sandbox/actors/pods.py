@@ -10,6 +10,7 @@ from windlass.sandbox.actors import behaviours, pieces
 from windlass.sandbox.actors.programs import Programs
 from windlass.sandbox.actors.reconciling import LAG, Actor
 from windlass.sandbox.asks import MASTERS, User
+from windlass.sandbox.sources import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,11 +51,10 @@ class Pods(Actor):
         pods = (pod for pod in self.every("pods", namespace) if not pod["spec"].get("nodeName"))
         return [("pods", namespace, pod["metadata"]["name"]) for pod in pods]
 
-    async def reconcile(self, place: Place) -> float | None:
-        pod = self.find(place[0], place[2], place[1])
-        if pod is None:
-            self.programs.sweep()
-            return None
+    def gone(self, place: Place) -> None:
+        self.programs.sweep()
+
+    async def reconcile(self, place: Place, pod: Body) -> float | None:
         if pod["metadata"].get("deletionTimestamp"):
             return await self._stop(pod)
         spec = pod["spec"]
@@ -88,10 +88,10 @@ class Pods(Actor):
         began = self._began.setdefault(pod["metadata"]["uid"], self.sources.now())
         age = (self.sources.now() - began).total_seconds()
         played = [(container, *self._played(pod, container, began)) for container in pod["spec"]["containers"]]
-        told, states = [(container, behaviour) for container, behaviour, _ in played], [row[2] for row in played]
-        shown = [_shown(c, b, s, began) for (c, b), s in zip(told, states, strict=True)]
+        parts, states = [(container, behaviour) for container, behaviour, _ in played], [row[2] for row in played]
+        shown = [_shown(c, b, s, began) for (c, b), s in zip(parts, states, strict=True)]
         await self.write_status("pods", pod, self._status(pod, states, shown, began))
-        self._write_logs(pod, told, states)
+        self._write_logs(pod, parts, states)
         until = min(state.until for state in states)
         return None if until == inf else until - age + SLACK
 
@@ -131,16 +131,16 @@ class Pods(Actor):
             extra = why if kind == "Initialized" and phase == "Succeeded" else extra
             rows = pieces.with_condition(rows, {**row, **extra}, now)
         status: Body = {**old, **generation, "phase": phase, "conditions": rows, "containerStatuses": shown}
-        status |= {"hostIP": "10.0.0.1", "startTime": old.get("startTime") or pieces.told(began)}
+        status |= {"hostIP": "10.0.0.1", "startTime": old.get("startTime") or told(began)}
         if sandboxed and "podIP" not in status:
             self._addresses += 1
             status["podIP"] = f"10.244.{self._addresses >> 8 & 255}.{self._addresses & 255}"
             status["podIPs"] = [{"ip": status["podIP"]}]
         return status
 
-    def _write_logs(self, pod: Body, told: list[tuple[Body, Behaviour]], states: list[State]) -> None:
+    def _write_logs(self, pod: Body, parts: list[tuple[Body, Behaviour]], states: list[State]) -> None:
         meta = pod["metadata"]
-        for (container, behaviour), state in zip(told, states, strict=True):
+        for (container, behaviour), state in zip(parts, states, strict=True):
             key = f"{meta['uid']}/{container['name']}/{state.restarts}"
             if behaviour.log and state.word != "waiting" and key not in self._logged:
                 self._logged.add(key)
@@ -182,7 +182,7 @@ def _why(reason: str, image: str) -> Body:
 
 def _shown(container: Body, behaviour: Behaviour, state: State, began: datetime) -> Body:
     def at(age: float) -> str:
-        return pieces.told(began + timedelta(seconds=age))
+        return told(began + timedelta(seconds=age))
 
     def ended(run: float, end: float, code: int) -> Body:
         reason = behaviour.end_reason if code == behaviour.code else "Error" if code else "Completed"

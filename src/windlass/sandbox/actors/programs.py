@@ -171,7 +171,7 @@ class Programs:
             if reference.get("optional"):
                 return {}
             raise Unready(reference["name"])
-        data = found.load().get("data") or {}
+        data = found.body.get("data") or {}
         plain = {name: base64.b64decode(text).decode() for name, text in data.items()} if kind == "secrets" else data
         return dict(plain)
 

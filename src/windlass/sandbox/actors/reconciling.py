@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import deque
-from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
@@ -43,7 +42,7 @@ class Actor:
     def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
         self.sources = sandbox.sources
         self.lag = lag
-        self.calls = sandbox.caller(self.user)
+        self.calls = sandbox.caller(self.user, shares=True)
         self.catalogue = sandbox.server.catalogue
         self._store = sandbox.server.store
         self._news: deque[Change] = deque()
@@ -58,9 +57,12 @@ class Actor:
     def _kinds(self) -> tuple[str, ...]:
         return ("",) if "" in self.watched else (self.primary, *self.watched)
 
-    async def reconcile(self, place: Place) -> float | None:
+    async def reconcile(self, place: Place, found: Body, /) -> float | None:
         """Does what is missing for one object; says after how many seconds to look again without any change."""
         raise NotImplementedError
+
+    def gone(self, place: Place) -> None:
+        """Of an object that is no more, there may be something to forget."""
 
     def concerned(self, change: Change) -> Iterable[Place]:
         """What has to be looked at after a change: the object itself, or its owners."""
@@ -95,6 +97,11 @@ class Actor:
         """An object as far as this actor knows."""
         found = self._known.get(kind, {}).get((namespace, name))
         return None if found is None else self._loaded(found)
+
+    def again(self, kind: str, body: Body) -> Body:
+        """The same object as this actor knows it by now."""
+        meta = body["metadata"]
+        return self.find(kind, meta["name"], meta.get("namespace", "")) or body
 
     def every(self, kind: str, namespace: str = "") -> Iterator[Body]:
         for (where, _), found in sorted(self._known.get(kind, {}).items()):
@@ -153,8 +160,8 @@ class Actor:
         if found.kind_id not in self._heads:
             kind = self.catalogue.find(found.kind_id)
             assert kind is not None
-            self._heads[found.kind_id] = {"apiVersion": kind.api_version, "kind": kind.kind}
-        return {**self._heads[found.kind_id], **found.plain()}
+            self._heads[found.kind_id] = kind.head
+        return {**self._heads[found.kind_id], **found.body}
 
     def forget(self) -> None:
         """Begins anew, from a fresh list; an actor with more memory forgets that, too."""
@@ -217,7 +224,10 @@ class Actor:
 
     async def _look(self, place: Place) -> None:
         try:
-            again = await self.reconcile(place)
+            found = self.find(place[0], place[2], place[1])
+            if found is None:
+                self.gone(place)
+            again = await self.reconcile(place, found) if found else None
             self._refused.pop(place, None)
         except (Refusal, Severed):  # the world has moved on, or is not to be reached: look again
             count = self._refused[place] = self._refused.get(place, 0) + 1
@@ -228,12 +238,7 @@ class Actor:
     async def _rest(self) -> None:
         moments = [change.at + timedelta(seconds=self.lag) for change in [*self._news][:1]]
         moments += [when for when, _, _ in self._order[:1]]
-        if not moments:
-            await self._wakened.wait()
-            return
-        with suppress(TimeoutError):
-            async with self.sources.timeout((min(moments) - self.sources.now()).total_seconds()):
-                await self._wakened.wait()
+        await self.sources.wait(self._wakened, moments)
 
 
 def place_of(found: Stored) -> Place:

@@ -18,10 +18,7 @@ class ReplicaSets(Actor):
     primary = "replicasets.apps"
     watched: ClassVar[tuple[str, ...]] = ("pods",)
 
-    async def reconcile(self, place: Place) -> None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None:
-            return
+    async def reconcile(self, place: Place, found: Body) -> None:
         pods = [pod for pod in self.owned("pods", found) if pieces.is_active(pod)]
         if not found["metadata"].get("deletionTimestamp"):
             pods = await self._scaled(found, pods)

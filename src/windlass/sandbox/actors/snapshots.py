@@ -34,10 +34,9 @@ class Snapshots(Actor):
             if "status" not in found:
                 yield (self.primary, found["metadata"]["namespace"], found["metadata"]["name"])
 
-    async def reconcile(self, place: Place) -> None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None or "status" in found:
-            if found and found["metadata"].get("deletionTimestamp"):
+    async def reconcile(self, place: Place, found: Body) -> None:
+        if "status" in found:
+            if found["metadata"].get("deletionTimestamp"):
                 await self._let_go(found)
             return
         claim = self.find("persistentvolumeclaims", found["spec"]["source"]["persistentVolumeClaimName"], place[1])

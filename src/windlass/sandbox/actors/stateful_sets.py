@@ -21,9 +21,8 @@ class StatefulSets(Actor):
     primary = "statefulsets.apps"
     watched: ClassVar[tuple[str, ...]] = ("pods", CLAIMS, pieces.REVISIONS)
 
-    async def reconcile(self, place: Place) -> None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None or found["metadata"].get("deletionTimestamp"):
+    async def reconcile(self, place: Place, found: Body) -> None:
+        if found["metadata"].get("deletionTimestamp"):
             return
         name = found["metadata"]["name"]
         new = f"{name}-{pieces.short_hash(found['spec']['template'])}"

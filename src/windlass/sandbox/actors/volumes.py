@@ -39,10 +39,7 @@ class Volumes(Actor):
                 if claim.get("status", {}).get("phase") != "Bound" or claim["metadata"].get("deletionTimestamp"):
                     yield (CLAIMS, claim["metadata"]["namespace"], claim["metadata"]["name"])
 
-    async def reconcile(self, place: Place) -> None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None:
-            return
+    async def reconcile(self, place: Place, found: Body) -> None:
         if found["metadata"].get("deletionTimestamp"):
             await self._unprotect(place[0], found)
         elif place[0] == VOLUMES:
@@ -94,10 +91,8 @@ class Volumes(Actor):
             await self.patch(CLAIMS, claim, {"status": {"phase": phase}}, subresource="status")
             return
         name = volume["metadata"]["name"]
-        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
-        reference |= {"namespace": meta["namespace"]}
         if (volume["spec"].get("claimRef") or {}).get("uid") != meta["uid"]:
-            volume = await self.patch(VOLUMES, volume, {"spec": {"claimRef": reference}})
+            volume = await self.patch(VOLUMES, volume, {"spec": {"claimRef": _reference(meta)}})
         await self._phase(volume, "Bound")
         done = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
         claim = await self.patch(CLAIMS, claim, {"metadata": {"annotations": done}, "spec": {"volumeName": name}})
@@ -117,16 +112,13 @@ class Volumes(Actor):
         fitting = []
         for volume in self.every(VOLUMES):
             reference = volume["spec"].get("claimRef") or {}
-            mine = _claim_of(volume) == (meta["namespace"], meta["name"]) and reference.get("uid") in {
-                None,
-                meta["uid"],
-            }
+            is_kept = _claim_of(volume) == (meta["namespace"], meta["name"])
+            mine = is_kept and reference.get("uid") in {None, meta["uid"]}
             if (reference and not mine) or volume["metadata"].get("deletionTimestamp"):
                 continue
             if spec.get("volumeName", volume["metadata"]["name"]) == volume["metadata"]["name"] and _fits(volume, spec):
-                fitting.append(
-                    (not mine, _size(volume["spec"]["capacity"]["storage"]), volume["metadata"]["name"], volume)
-                )
+                size = _size(volume["spec"]["capacity"]["storage"])
+                fitting.append((not mine, size, volume["metadata"]["name"], volume))
         return min(fitting, key=lambda row: row[:3])[3] if fitting else None
 
     async def _made_for(self, claim: Body) -> Body | None:
@@ -137,7 +129,6 @@ class Volumes(Actor):
         if found.get("volumeBindingMode") == "WaitForFirstConsumer" and not self._users(claim):
             return None
         name = f"pvc-{meta['uid']}"
-        reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
         body = {
             "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": found["provisioner"]}},
             "spec": {
@@ -145,11 +136,16 @@ class Volumes(Actor):
                 "accessModes": spec["accessModes"],
                 "storageClassName": found["metadata"]["name"],
                 "persistentVolumeReclaimPolicy": found.get("reclaimPolicy", "Delete"),
-                "claimRef": {**reference, "namespace": meta["namespace"]},
+                "claimRef": _reference(meta),
                 "hostPath": {"path": f"/sandbox/{name}"},
             },
         }
         return self.find(VOLUMES, name) or await self.create(VOLUMES, body)
+
+
+def _reference(meta: Body) -> Body:
+    own = {name: meta[name] for name in ("name", "uid", "namespace")}
+    return {"kind": "PersistentVolumeClaim", "apiVersion": "v1", **own}
 
 
 def _claim_of(volume: Body) -> tuple[str, str]:

@@ -42,10 +42,7 @@ class ApplicationSets(Actor):
         self._repositories = repositories
         super().__init__(sandbox, lag=lag)
 
-    async def reconcile(self, place: Place) -> float | None:
-        found = self.find(place[0], place[2], place[1])
-        if found is None:
-            return None
+    async def reconcile(self, place: Place, found: Body) -> float | None:
         policy = (found["spec"].get("syncPolicy") or {}).get("applicationsSync", "sync")
         if found["metadata"].get("deletionTimestamp"):
             await self._let_go(found, disown=policy not in {"sync", "create-delete"})
@@ -65,7 +62,7 @@ class ApplicationSets(Actor):
                 await self.delete(APPLICATIONS, current[name])
         if REFRESH in (found["metadata"].get("annotations") or {}):
             await self.patch(self.primary, found, {"metadata": {"annotations": {REFRESH: None}}})
-        await self._tell(self.find(place[0], place[2], place[1]) or found)
+        await self._tell(self.again(self.primary, found))
         return RESYNC if any("git" in row for row in found["spec"]["generators"]) else None
 
     def _children(self, found: Body) -> list[Body]:

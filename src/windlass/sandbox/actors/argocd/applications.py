@@ -8,7 +8,6 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, ClassVar
 
-from windlass.sandbox.actors import pieces
 from windlass.sandbox.actors.argocd import comparing, projects, specs
 from windlass.sandbox.actors.argocd.comparing import APPLICATIONS
 from windlass.sandbox.actors.argocd.repositories import Broken, Repositories
@@ -16,6 +15,7 @@ from windlass.sandbox.actors.argocd.specs import NAMESPACE, Pace, Stale
 from windlass.sandbox.actors.argocd.syncing import Operations
 from windlass.sandbox.actors.reconciling import LAG, Actor
 from windlass.sandbox.identities import controller
+from windlass.sandbox.sources import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,6 +81,7 @@ class ArgoCD(Actor):
         self._tracked: dict[str, dict[Place, None]] = {}
         self._owner: dict[Place, str] = {}
         self._writes = 0
+        self._looks = comparing.Looks()
         self._written: set[int] = set()
         """Versions of own writes: after those it looks again by itself."""
         self._operations.forget()
@@ -127,11 +128,13 @@ class ArgoCD(Actor):
         share = 1 + self.pace.jitter * (2 * self.sources.chance.random() - 1) if self.pace.jitter else 1.0
         return self.sources.now() + timedelta(seconds=seconds * share)
 
-    async def reconcile(self, place: Place) -> float | None:
-        app = self.find(place[0], place[2], place[1])
-        if app is None or not any(fnmatchcase(place[1], name) for name in (NAMESPACE, *self.application_namespaces)):
-            self._agendas.pop(place, None)
-            self._places.pop(_instance(place), None)
+    def gone(self, place: Place) -> None:
+        self._agendas.pop(place, None)
+        self._places.pop(_instance(place), None)
+
+    async def reconcile(self, place: Place, app: Body) -> float | None:
+        if not any(fnmatchcase(place[1], name) for name in (NAMESPACE, *self.application_namespaces)):
+            self.gone(place)
             return None
         agenda = self._agendas.setdefault(place, Agenda())
         self._places[_instance(place)] = place
@@ -192,7 +195,7 @@ class ArgoCD(Actor):
         if again is not None:
             agenda.step = self._after(again)
             return
-        after = self.find(*_named(app)) or app
+        after = self.again(APPLICATIONS, app)
         if "operation" not in after:
             agenda.latest, agenda.since = self._after(self.pace.latest), self.sources.now()
             if name in self.stale:
@@ -246,12 +249,11 @@ class ArgoCD(Actor):
         operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
         if operation:
             kept = {**specs.EMPTY_STATUS, **old, "operationState": None}
-            known = {
-                "resourceVersion": app["metadata"]["resourceVersion"]
-            }  # never over an operation it does not know of
+            # Never over an operation it does not know of.
+            known = {"resourceVersion": app["metadata"]["resourceVersion"]}
             await self.write(app, {"metadata": known, "operation": operation, "status": kept})
             status.pop("operationState", None)
-            app = self.find(*_named(app)) or app
+            app = self.again(APPLICATIONS, app)
         patch: Body = {"status": comparing.merge_patch(app.get("status") or {}, status)}
         if since and specs.REFRESH in (app["metadata"].get("annotations") or {}):
             patch["metadata"] = {"annotations": {specs.REFRESH: None}}
@@ -260,7 +262,7 @@ class ArgoCD(Actor):
 
     def _judged(self, app: Body, old: Body, revisions: list[str], since: datetime | None) -> Body:
         spec, broken = app["spec"], None
-        status = {**old, "controllerNamespace": NAMESPACE, **({"reconciledAt": pieces.told(since)} if since else {})}
+        status = {**old, "controllerNamespace": NAMESPACE, **({"reconciledAt": told(since)} if since else {})}
         try:
             found, wanted = self.resolved(app, {}, revisions)
             status |= self._verdict(app, self.items(app, wanted)) | {"sourceType": self._source_type(spec)}
@@ -329,23 +331,31 @@ class ArgoCD(Actor):
 
     def items(self, app: Body, wanted: list[Body]) -> list[Item]:
         """What is wanted and what is marked as this Application's, side by side."""
-        found = {}
-        for body in wanted:
-            item = comparing.wanted_item(body, app, self.catalogue, by_label=self.tracks_by_label)
-            live = self.find(item.kind_id, item.name, item.namespace) if item.kind_id else None
-            found[item.key] = replace(item, live=live)
+        found = {item.key: item for item in (self._beside_live(body, app) for body in wanted)}
         for place in self._tracked.get(specs.instance_name(app["metadata"]), ()):
-            kind, live = self.catalogue.find(place[0]), self.find(place[0], place[2], place[1])
-            if kind is not None and live is not None:
+            kind = self.catalogue.find(place[0])
+            if kind is None or (kind.group, kind.kind, *place[1:]) in found:
+                continue
+            if live := self.find(place[0], place[2], place[1]):
                 item = comparing.live_item(kind, live)
-                found.setdefault(item.key, item)
+                found[item.key] = item
         return [found[key] for key in sorted(found)]
+
+    def _beside_live(self, wanted: Body, app: Body) -> Item:
+        """An object that is wanted and what there is of it: the Item of the last look if nothing has changed."""
+        kind = self.catalogue.named(wanted["apiVersion"], wanted["kind"])
+        look = self._looks.at(wanted, app, kind, by_label=self.tracks_by_label)
+        live = self._known.get(look.item.kind_id, {}).get((look.item.namespace, look.item.name))
+        if live is not look.live:
+            look.live, look.item = live, replace(look.item, live=self._loaded(live) if live else None)
+        return look.item
 
     def known(self, app: Body, item: Item) -> Item:
         """An item whose kind the server has perhaps come to know."""
         if item.kind_id or not item.wanted:
             return item
-        return comparing.wanted_item(item.wanted, app, self.catalogue, by_label=self.tracks_by_label)
+        kind = self.catalogue.named(item.wanted["apiVersion"], item.kind)
+        return comparing.wanted_item(item.wanted, app, kind, by_label=self.tracks_by_label)
 
     def project_of(self, app: Body) -> Body | None:
         return self.find(projects.PROJECTS, projects.name_in(app["spec"]), NAMESPACE)
@@ -381,10 +391,6 @@ class ArgoCD(Actor):
 
 def _instance(place: Place) -> str:
     return specs.instance_name({"namespace": place[1], "name": place[2]})
-
-
-def _named(app: Body) -> tuple[str, str, str]:
-    return (APPLICATIONS, app["metadata"]["name"], app["metadata"]["namespace"])
 
 
 def _dated(row: Body, old: Body, now: str) -> Body:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox.actors import pieces
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windlass.sandbox.actors.argocd.healths import Health
-    from windlass.sandbox.kinds import Catalogue, Kind
+    from windlass.sandbox.kinds import Kind
     from windlass.sandbox.statuses import Body
+    from windlass.sandbox.stores import Stored
 
 APPLICATIONS = "applications.argoproj.io"
 TRACKING = "argocd.argoproj.io/tracking-id"
@@ -29,9 +31,9 @@ IN_ORDER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Item:
-    """One object of an Application: wanted, live, or both."""
+    """One object of an Application: wanted, live, or both. It is kept as long as neither changes."""
 
     group: str
     version: str
@@ -43,7 +45,7 @@ class Item:
     wanted: Body | None = None
     live: Body | None = None
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, str, str, str]:
         return (self.group, self.kind, self.namespace, self.name)
 
@@ -55,7 +57,7 @@ class Item:
     def wave(self) -> int:
         return int(self.notes.get(WAVE, 0))
 
-    @property
+    @cached_property
     def hook(self) -> str:
         """The phase of an operation in which a hook runs, the first of several; empty for what is no hook."""
         return str(self.notes.get(HOOK, "")).partition(",")[0].strip()
@@ -71,7 +73,7 @@ class Item:
         rank = IN_ORDER.index(self.kind) if self.kind in IN_ORDER else len(IN_ORDER)
         return (self.stage, rank, self.kind, self.name)
 
-    @property
+    @cached_property
     def is_synced(self) -> bool:
         return self.live is not None and self.wanted is not None and _is_within(self.wanted, self.live)
 
@@ -80,7 +82,7 @@ class Item:
         """How both lists of an Application's status name it."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
-    @property
+    @cached_property
     def images(self) -> list[str]:
         spec = (self.wanted or self.live or {}).get("spec") or {}
         pod = (spec.get("template") or {}).get("spec") or {} if isinstance(spec, dict) else {}
@@ -98,10 +100,9 @@ class Item:
         return rule(self.live) if rule else None
 
 
-def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) -> Item:
+def wanted_item(body: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Item:
     """An object as it shall be: in the Application's namespace unless it names one, and marked as the Application's."""
     api_version, kind_name = body["apiVersion"], body["kind"]
-    kind = next((k for k in catalogue if (k.kind, k.api_version) == (kind_name, api_version)), None)
     group, _, version = api_version.rpartition("/")
     meta = {**body["metadata"]}
     given, namespace = meta.pop("namespace", ""), ""
@@ -120,6 +121,31 @@ def wanted_item(body: Body, app: Body, catalogue: Catalogue, *, by_label: bool) 
         plain = {name: base64.b64encode(text.encode()).decode() for name, text in wanted.pop("stringData").items()}
         wanted["data"] = {**wanted.get("data", {}), **plain}
     return Item(group, version, kind_name, kind.id if kind else "", namespace, meta["name"], wanted)
+
+
+@dataclass(slots=True)
+class Look:
+    """An object beside what is wanted of it, at the last look."""
+
+    wanted: Body
+    kind: Kind | None
+    item: Item
+    live: Stored | None = None
+
+
+class Looks:
+    """By Application: most comparisons find of most objects what the last one found."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str | None, int], Look] = {}
+
+    def at(self, wanted: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Look:
+        """Of the very same manifest, for the same Application, while its kind is served as it was."""
+        where = (specs.instance_name(app["metadata"]), app["spec"]["destination"].get("namespace"), id(wanted))
+        last = self._last.get(where)
+        if last is None or last.kind is not kind:
+            last = self._last[where] = Look(wanted, kind, wanted_item(wanted, app, kind, by_label=by_label))
+        return last
 
 
 def live_item(kind: Kind, live: Body) -> Item:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import yaml
 
+from windlass.sandbox.yamls import Loader
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -119,13 +121,17 @@ class GitRepository:
 class Repositories(dict[str, Repository]):
     """By URL; a path on this machine needs no entry."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._rendered: dict[tuple[str, bytes], tuple[Mapping[str, str], list[Body]]] = {}
+
     def at(self, url: str) -> Repository:
-        folder = Path(url.removeprefix("file://"))
-        if url not in self and folder.is_absolute() and folder.is_dir():
+        if url not in self:
+            folder = Path(url.removeprefix("file://"))
+            if not folder.is_absolute() or not folder.is_dir():
+                raise Broken(f"failed to list refs: repository not found: {url}")
             is_git = (folder / ".git").exists() or (folder / "HEAD").is_file()
             self[url] = GitRepository(folder) if is_git else DirectoryRepository(folder)
-        if url not in self:
-            raise Broken(f"failed to list refs: repository not found: {url}")
         return self[url]
 
     def resolved(self, sources: list[Body], revisions: list[str]) -> tuple[list[str], list[Body]]:
@@ -137,18 +143,25 @@ class Repositories(dict[str, Repository]):
                 repository = self.at(source["repoURL"])
                 found.append(repository.commit(revision))
                 if not source.get("ref") or source.get("path") or source.get("chart"):  # others are for values only
-                    wanted += manifests(repository, found[-1], source)
+                    wanted += self._manifests(repository.files(found[-1]), found[-1], source)
             except Broken as broken:
                 head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
                 raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None
         return found, wanted
 
+    def _manifests(self, files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
+        """Rendered once, and the same objects from then on: nobody changes them."""
+        key = (commit, msgspec.json.encode(source))
+        known = self._rendered.get(key)
+        if known is None or known[0] is not files:  # a chart may be pushed again under its version
+            known = self._rendered[key] = (files, manifests(files, commit, source))
+        return known[1]
 
-def manifests(repository: Repository, commit: str, source: Body) -> list[Body]:
-    """The objects that a source means at a commit."""
+
+def manifests(files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
+    """The objects that a source means at a commit with these files."""
     folder = (source.get("path") or source.get("chart") or ".").strip("/").removeprefix("./")
     prefix = "" if folder in {"", "."} else f"{folder}/"
-    files = repository.files(commit)
     inside = {path.removeprefix(prefix): files[path] for path in sorted(files) if path.startswith(prefix)}
     if not inside:
         raise Broken(f"{folder}: app path does not exist")
@@ -164,23 +177,13 @@ def manifests(repository: Repository, commit: str, source: Body) -> list[Body]:
 def documents(text: str) -> Iterator[Body]:
     """The objects in a text: YAML documents, JSON, and what is inside a List."""
     try:
-        found = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, _Loader)
+        found = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, Loader)
         for item in found:
             rows = item if isinstance(item, list) else [item]
             for row in rows:
                 yield from row["items"] if row and row.get("kind") == "List" else [row]
     except (yaml.YAMLError, msgspec.DecodeError, AttributeError) as error:
         raise Broken(f"failed to unmarshal manifest: {error}") from None
-
-
-class _Loader(yaml.CSafeLoader):
-    """Without timestamps: Kubernetes has only strings."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
-    for first, rows in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def _rendered(value: Any) -> str:
