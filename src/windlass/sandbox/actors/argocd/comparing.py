@@ -187,8 +187,7 @@ def resource_row(item: Item, *, applications: bool, with_health: bool) -> Body:
         row["syncWave"] = item.wave
     if item.wanted is None:
         row["requiresPruning"] = True
-    health = item.health(applications=applications)
-    if with_health and health:
+    if with_health and (health := item.health(applications=applications)):
         row["health"] = {"status": health[0], **({"message": health[1]} if health[1] else {})}
     return row
 
