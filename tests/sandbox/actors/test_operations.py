@@ -11,7 +11,12 @@ from tests.recordings.applications import APPLICATIONS
 from tests.sandbox.actors.objects import URL, application, config, workload
 from tests.sandbox.actors.stages import after, begin, run, world
 from windlass.kube.reflectors import Reflector
-from windlass.sandbox.actors.argocd.repositories import DirectoryRepository, GitRepository
+from windlass.sandbox.actors.argocd.repositories import (
+    DirectoryRepository,
+    GitRepository,
+    MemoryRepository,
+    Repositories,
+)
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
 from windlass.sandbox.actors.behaviours import PREFIX
 from windlass.sandbox.faults import Fault
@@ -329,8 +334,19 @@ def test_manifests_from_a_directory_or_a_repository(tmp_path: Path, kind: str) -
             assert len((await get(w))["status"]["sync"]["revision"]) == 40
             found = w.argocd.repositories[str(folder)]
             assert isinstance(found, GitRepository if kind == "git" else DirectoryRepository)
+            first, again = (w.argocd.repositories.resolved([app["spec"]["source"]], [])[1] for _ in range(2))
+            assert [id(item) for item in first] == [id(item) for item in again]  # rendered once
 
     run(main())
+
+
+def test_a_chart_that_is_pushed_again_under_its_version_is_rendered_again() -> None:
+    repositories = Repositories()
+    repositories[URL] = repository = MemoryRepository()
+    source = {"repoURL": URL, "path": "web", "targetRevision": "1.0.0"}
+    for name in ("one", "two"):
+        repository.push({"web/all.yaml": config(name)}, version="1.0.0")
+        assert [item["metadata"]["name"] for item in repositories.resolved([source], [])[1]] == [name]
 
 
 def test_a_controller_that_crashes_in_a_sync_finishes_it_later() -> None:

@@ -86,7 +86,7 @@ class DirectoryRepository:
         found = sorted(path for path in self._folder.rglob("*") if path.suffix in SUFFIXES)
         texts = {path.relative_to(self._folder).as_posix(): path.read_text() for path in found}
         commit = hashlib.sha1(str(texts).encode()).hexdigest()  # noqa: S324 - as git
-        self._seen[commit] = texts
+        self._seen.setdefault(commit, texts)
         return commit
 
     def files(self, commit: str) -> Mapping[str, str]:
