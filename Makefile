@@ -24,8 +24,8 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered on an embedded cluster, in a minute
 	$(BIN)/windlass demo
 
-test: $(VENV)/ready ## the quick suite
-	$(BIN)/pytest -n 6 -q
+test: $(VENV)/ready ## the quick suite: all tests but those marked slow
+	$(BIN)/pytest -n 6 -q -m "not slow"
 
 sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer
 	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000))
@@ -46,7 +46,7 @@ imports: $(VENV)/ready ## the import contracts: rows, pure core, two HTTP doors,
 	$(BIN)/lint-imports
 
 # The contracts run the sandbox on a thread of its own, which is not traced: what is measured of it is less than what runs.
-coverage: $(VENV)/ready ## the tests with branch coverage: 100 % where code is pure, 97 % elsewhere, 80 % of the sandbox
+coverage: $(VENV)/ready ## all tests, slow ones too, with branch coverage: 100 % where code is pure, 97 % elsewhere, 80 % of the sandbox
 	$(BIN)/coverage erase
 	$(BIN)/pytest -n 5 -q --cov --cov-report=
 	$(BIN)/coverage report --fail-under=97 --omit='src/windlass/sandbox/*'

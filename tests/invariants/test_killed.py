@@ -29,6 +29,7 @@ def killed_after(stage: Stage, writes: int) -> None:
         assert process.wait(20) == -9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writes", [2, 6])
 def test_after_a_kill_the_next_run_takes_over_and_gets_to_the_end(tmp_path: Path, writes: int) -> None:
     with staged(tmp_path, told("d: c; c: b; b: a", parts={"b": {"kind": "Deployment", "ready_after": 1.0}})) as stage:

@@ -338,6 +338,7 @@ def test_a_run_that_dies_at_any_write_is_finished_by_the_next(part: int) -> None
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (number, report.failures, report.removal)
             assert await s.names(APPS) == []
+            assert await s.find(LEASES, "windlass", "argocd") is None
             assert "widgets.example.com" not in await s.names(DEFINITIONS)
             assert witness.deleted_too_early() == []
             return code != 0

@@ -11,6 +11,7 @@ from tests.simulation.scenarios import Act, Part, Scenario, newer, told
 
 LEVELS = "d: a; e: a b; f: c; g: d e; h: e f; i: f; j: g h; k: h; l: g i"
 """Twelve applications in four levels."""
+PARTS = 5
 
 
 def story(crash_at: int, *, has_root: bool) -> Scenario:
@@ -29,13 +30,13 @@ def writes_of(first: Told) -> int:
 
 
 @pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
 def test_after_a_crash_at_any_write_the_next_run_gets_to_the_end(part: int, has_root: bool) -> None:
     whole = played(story(0, has_root=has_root))
     assert not whole.problems
     last = writes_of(whole)
     assert last > 24
-    for number in range(1 + part, last + 1, 4):
+    for number in range(1 + part, last + 1, PARTS):
         found = played(story(number, has_root=has_root))
         assert found.story[0].startswith("run-1 crashed after "), "what was on its way then may still arrive"
         assert not found.problems, (number, found.problems, found.story)
