@@ -23,15 +23,17 @@ class Ended:
         return self.stdout + self.stderr
 
 
-def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
-    """With no environment but what is given: nothing of the developer's leaks in.
+def inherited() -> dict[str, str]:
+    """Nothing of the developer's environment but coverage's variables, and where the tested code is."""
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PYTHONPATH"))}  # noqa: TID251
+    return {"PATH": "/usr/bin:/bin", **kept}
 
-    Coverage's variables do, if it runs, and where the tested code is, if it is not the installed one.
-    """
-    coverage = {name: value for name, value in os.environ.items() if name.startswith(("COVERAGE", "PYTHONPATH"))}  # noqa: TID251
+
+def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout: float = 50) -> Ended:
+    """With no environment but what is given."""
     done = subprocess.run(
         [sys.executable, "-m", "windlass", *arguments],
-        env={"PATH": "/usr/bin:/bin", **coverage, **(environ or {})},
+        env={**inherited(), **(environ or {})},
         capture_output=True,
         text=True,
         timeout=timeout,

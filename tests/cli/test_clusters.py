@@ -177,16 +177,6 @@ async def test_a_file_can_be_named_and_wins_over_the_variables(tmp_path: Path) -
         assert_one_clear_error(ended, 3, "z", str(file))
 
 
-async def test_outside_a_pod_there_is_no_cluster_to_be_in() -> None:
-    assert_one_clear_error(windlass("cluster", "--in-cluster"), 3, "KUBERNETES_SERVICE_HOST")
-
-
-async def test_an_unreachable_server_is_told_within_seconds() -> None:
-    for port in refusing_port():
-        ended = await cluster(kubeconfig(f"http://127.0.0.1:{port}"))
-        assert_one_clear_error(ended, 1, "connection refused", f"http://127.0.0.1:{port}/version")
-
-
 async def test_a_server_signed_by_another_authority() -> None:
     ours, theirs = authority(), authority("another")
     trust = {"certificate-authority-data": base64.b64encode(ours.pem).decode()}

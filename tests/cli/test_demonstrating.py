@@ -14,7 +14,6 @@ import yaml
 
 from windlass.cli import demo_stages, demonstrating
 from windlass.cli.demonstrating import CHAPTERS, Untrue, demonstrate
-from windlass.cli.main import main
 from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -62,15 +61,6 @@ def test_a_json_report_is_asked_by_field(tmp_path: Path) -> None:
     assert "  metrics.calls.writes: 0" in said
     with pytest.raises(Untrue, match=r"does not say: metrics\.nothing=0"):
         demonstrate(tmp_path / "demo", {}, said.append, [replace(chapter, expected=("metrics.nothing=0",))])
-
-
-def test_a_foreign_folder_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "mine.txt").write_text("precious")
-    assert main(["demo", "--out", str(tmp_path)], {}) == 3
-    assert main(["demo", "--out", str(tmp_path / "mine.txt")], {}) == 3
-    assert main(["demo", "--out", str(tmp_path / "mine.txt" / "below")], {}) == 3
-    assert capsys.readouterr().err.count("hint:  name another by --out") == 2
-    assert contents(tmp_path) == {"mine.txt": "precious"}
 
 
 def test_the_folder_of_an_earlier_demonstration_is_replaced(tmp_path: Path) -> None:

@@ -7,45 +7,11 @@ import sys
 
 import pytest
 
-from tests.processes import windlass
-from windlass import __version__
 from windlass.cli.main import main
 
 HEAVY = [
     "aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl", "structlog", "prometheus_client", "rich", "lupa",
 ]  # fmt: skip
-
-
-def test_version() -> None:
-    ended = windlass("--version")
-    assert (ended.code, ended.stdout) == (0, f"windlass {__version__}\n")
-
-
-def test_help_names_commands_and_exit_codes() -> None:
-    ended = windlass("--help")
-    assert ended.code == 0
-    assert "cluster" in ended.stdout
-    assert "3 invalid" in ended.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["deplyo"], "No such command 'deplyo'"),
-        (["--verison"], "No such option"),
-        (["cluster", "--kubeconfig"], "requires an argument"),
-        (["cluster", "extra"], "unexpected extra argument"),
-        (["cluster"], "give exactly one of --kubeconfig"),
-        (["cluster", "--kubeconfig", "x", "--in-cluster"], "give exactly one of --kubeconfig"),
-    ],
-    ids=["command", "option", "value", "argument", "no access", "two accesses"],
-)
-def test_a_usage_error_is_3_and_says_what_is_wrong(arguments: list[str], message: str) -> None:
-    ended = windlass(*arguments)
-    assert ended.code == 3
-    assert message in ended.stderr
-    assert not ended.stdout
-    assert "Traceback" not in ended.stderr
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -75,20 +41,6 @@ def test_a_bug_is_told_in_one_line_without_what_it_carried(
     assert "Traceback" not in plain
     assert main(["cluster"], {"LOG_LEVEL": "debug"}) == 1
     assert "Traceback" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("interruption", "said"), [(KeyboardInterrupt, "\ninterrupted\n"), (BrokenPipeError, "")])
-def test_an_interruption_is_a_failure_without_noise(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interruption: type[BaseException], said: str
-) -> None:
-    from windlass.cli import clusters
-
-    def interrupted(*_: object) -> list[str]:
-        raise interruption
-
-    monkeypatch.setattr(clusters, "describe", interrupted)
-    assert main(["cluster"], {}) == 1
-    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(

@@ -130,11 +130,6 @@ def test_a_single_mistake_reads_like_any_error(run: Run, dag: str) -> None:
     assert ended.stderr == "error: there is no application vualt\nwhere: --scope\nhint:  did you mean vault?\n"
 
 
-def test_a_file_that_is_not_there(run: Run) -> None:
-    ended = run("lint", "--dag", "/nowhere/dag.yaml")
-    assert (ended.code, ended.stderr) == (3, "error: there is no file /nowhere/dag.yaml\nwhere: --dag\n")
-
-
 @AS_PROCESS_TOO
 def test_graph_as_text(run: Run, dag: str) -> None:
     ended = run("graph", "--dag", dag)
@@ -251,13 +246,3 @@ def test_config_for_an_action_says_what_is_missing(run: Run) -> None:
         "  the target environment is missing (--environment or ENVIRONMENT)",
         "  /config/environment.yaml is missing (mount it, or name it by --environment-file)",
     ]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["graph", "--format", "png"], ["lint", "--dags", "x"], ["config", "--for", "destroy"], ["lint", "extra"]],
-)
-def test_usage_errors_end_in_3(run: Run, arguments: list[str]) -> None:
-    ended = run(*arguments)
-    assert ended.code == 3
-    assert not ended.stdout

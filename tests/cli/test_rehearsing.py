@@ -134,23 +134,6 @@ def test_a_run_that_is_out_of_time_is_a_failure(rehearse: Rehearse) -> None:
     assert (shown["verdict"], shown["exitCode"], shown["asAsked"]) == ("timeout", 4, False)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--fail", "vualt"], "did you mean vault"),
-        (["--fail", "solo", "--scope", "stack:security"], "solo is outside stack:security"),
-        (["--scope", "stack:nothing"], "there is no stack nothing"),
-        (["--seed", "-1"], "--seed"),
-        (["--kubeconfig", "x"], "No such option"),
-        (["--dag", "nowhere.yaml"], "there is no file nowhere.yaml"),
-    ],
-    ids=["name", "outside", "scope", "seed", "cluster", "file"],
-)
-def test_bad_input_is_3(dag: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rehearse", "--dag", dag, *arguments], {}) == 3
-    assert message in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
 def test_workloads_can_be_gates(rehearse: Rehearse, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "workloads.yaml"

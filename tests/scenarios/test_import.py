@@ -10,8 +10,6 @@ import pytest
 from tests.operations import brownfields
 from tests.processes import windlass
 from tests.scenarios.clusters import running
-from windlass.cli.main import main
-from windlass.sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,55 +85,9 @@ def test_a_file_is_not_replaced_unless_told(brownfield: Running, tmp_path: Path)
     assert path.read_text() == written
 
 
-def test_a_server_that_does_not_answer_in_time_is_4(brownfield: Running) -> None:
-    fault = Fault(verb="list", kind="applications.argoproj.io", latency=5, times=None)
-    brownfield.sandbox.server.faults.add(fault)
-    try:
-        ended = run(brownfield, "--timeout", "1s")
-    finally:
-        brownfield.sandbox.server.faults.clear()
-    assert (ended.code, ended.stdout) == (4, "")
-    assert ended.stderr.startswith("error: not done within 1 s\n")
-
-
 def test_a_cluster_without_applications_is_1(tmp_path: Path) -> None:
     with running(tmp_path) as empty:
         ended = run(empty, "--out", str(tmp_path / "dag.yaml"))
     assert (ended.code, ended.stdout) == (1, "")
     assert ended.stderr.startswith("error: there are no Applications to import\nwhere: http://127.0.0.1:")
     assert not (tmp_path / "dag.yaml").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--unknown"], "--unknown"),
-        (["extra"], "extra"),
-        (["--timeout", "soon"], "--timeout"),
-        (["--force"], "--out FILE"),
-        (["--out", "/"], "is a folder"),
-        (["--out", "/nowhere/dag.yaml"], "there is no folder /nowhere"),
-        (["--out", "x" * 300], "cannot be written: File name too long"),
-        (["--in-cluster", "--kubeconfig", "x"], "exactly one"),
-        (["--kubeconfig", "/nowhere/kubeconfig"], "/nowhere/kubeconfig"),
-        ([], "exactly one"),
-    ],
-)
-def test_what_is_asked_wrongly_is_3(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    code = main(["import", *arguments], {})
-    told = capsys.readouterr()
-    assert (code, told.out) == (3, "")
-    assert message in told.err
-    assert "Traceback" not in told.err
-
-
-def test_a_place_that_cannot_be_written_is_3(brownfield: Running, tmp_path: Path) -> None:
-    full = run(brownfield, "--out", "/dev/full", "--force")
-    assert (full.code, full.stdout) == (3, "")
-    assert full.stderr.endswith("error: /dev/full cannot be written: No space left on device\nwhere: --out\n")
-
-
-def test_the_process_ends_with_3_too() -> None:
-    ended = windlass("import", "--force")
-    assert (ended.code, ended.stdout) == (3, "")
-    assert ended.stderr == "error: --force is for a file\nhint:  name it by --out FILE\n"

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes import windlass
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import NEVER, moved
 from tests.settings.worlds import spec
-from windlass.cli.main import main
 from windlass.sandbox.actors.argocd.specs import Lie, Stale
-from windlass.sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,12 +84,6 @@ def test_people_read_the_verdict_first(cluster: Running, tmp_path: Path) -> None
     assert "INV-2 web: jane moved it to" in ended.stdout
 
 
-def test_findings_count_if_asked(cluster: Running, tmp_path: Path) -> None:
-    file = dag(tmp_path, "web", "api")
-    assert validate(cluster, "--dag", file).code == 0
-    assert validate(cluster, "--dag", file, "--strict").code == 2
-
-
 def test_a_scope(cluster: Running, tmp_path: Path) -> None:
     file = dag(tmp_path, "web", "sick")
     ended = validate(cluster, "--dag", file, "--format", "json", environ={"TARGET_SCOPE": "app:web"})
@@ -143,47 +134,3 @@ def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running,
     assert cluster.shown("late")["status"]["health"]["status"] == "Healthy"
     ended = validate(cluster, "--dag", dag(tmp_path, "web", "late"), "--format", "json")
     assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "late": "Progressing"})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "message"),
-    [
-        (["--scope", "app:wbe"], {}, "wbe"),
-        (["--scope", "nonsense"], {}, "nonsense"),
-        (["--timeout", "soon"], {}, "--timeout"),
-        (["--dag", "/nowhere.yaml"], {}, "/nowhere.yaml"),
-        (["--all", "--scope", "app:web"], {}, "--all"),
-        (["--all"], {"ACTION_TIMEOUT": "x"}, "ACTION_TIMEOUT"),
-        (["--all", "--in-cluster", "--kubeconfig", "x"], {}, "exactly one"),
-        (["--unknown"], {}, "--unknown"),
-        (["--format", "xml"], {}, "xml"),
-        ([], {"ENVIRONMENT": ""}, "ENVIRONMENT"),
-        ([], {"KUBECONFIG_PATH": ""}, "KUBECONFIG_PATH"),
-    ],
-)
-def test_what_is_asked_wrongly_is_3(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], environ: dict[str, str], message: str
-) -> None:
-    code = main(["validate", *arguments], {"ENVIRONMENT": "staging", "KUBECONFIG_PATH": "/nowhere", **environ})
-    told = capsys.readouterr()
-    assert (code, told.out) == (3, "")
-    assert message in told.err
-    assert "Traceback" not in told.err
-
-
-def test_the_process_ends_with_3_too() -> None:
-    ended = windlass("validate", "--scope", "app:wbe", "--timeout", "soon")
-    assert (ended.code, ended.stdout) == (3, "")
-    for message in ("wbe", "--timeout", "ENVIRONMENT", "KUBECONFIG_PATH"):
-        assert message in ended.stderr, "all mistakes at once"
-
-
-def test_a_server_that_does_not_answer_in_time_is_4(cluster: Running) -> None:
-    fault = Fault(verb="list", kind="applications.argoproj.io", latency=5, times=None)
-    cluster.sandbox.server.faults.add(fault)
-    try:
-        ended = validate(cluster, "--all", "--timeout", "1s")
-    finally:
-        cluster.sandbox.server.faults.clear()
-    assert ended.code == 4
-    assert ended.stdout.startswith("validate of all Applications in staging: timeout\n")

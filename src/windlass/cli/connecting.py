@@ -30,10 +30,13 @@ VARIABLES = ("KUBECONFIG_PATH", "KUBECONFIG_DATA")
 
 def run(work: Coroutine[Any, Any, R]) -> R:
     """To its end; SIGTERM ends it as Ctrl-C does."""
+    before = signal.getsignal(signal.SIGTERM)
     try:
         return asyncio.run(_stoppable(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGTERM, before)  # the loop would leave it to the system, which kills
 
 
 async def _stoppable(work: Coroutine[Any, Any, R]) -> R:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from windlass.core.platform.events import PhaseBegan, RunPhase
 from windlass.core.platform.gates import Failed, Open
 from windlass.core.platform.reports import Action
 from windlass.errors import ExitCode, InvalidInput
+from windlass.kube.clocks import Clock
 from windlass.operations import validate, waiting
 from windlass.operations.observing import ARGOCD
 from windlass.settings.loading import Inputs, load
@@ -101,11 +103,15 @@ def waited(
         raise InvalidInput(f"{application!r} is no Application", hint="it is NAME or NAMESPACE/NAME")
     values = _values({key: value for key, value in options.items() if key != "revision"}, environ)
     wish = waiting.Wish(ApplicationRef(name, namespace or None), tuple(options["revision"]), _limit(values))
-    redact = Redactions()
+    redact, time = Redactions(), Clock().monotonic
 
     async def work() -> Open | Failed | waiting.OutOfTime:
-        async with connecting.reading(options, environ) as cluster:
-            return await waiting.wait(cluster, wish, lambda detail: tell(f"waiting: {redact(detail)}"))
+        async with AsyncExitStack() as stack:
+            began = time()
+            async with connecting.within(wish.limit):
+                cluster = await stack.enter_async_context(connecting.reading(options, environ))
+            rest = replace(wish, limit=wish.limit - timedelta(seconds=time() - began))
+            return await waiting.wait(cluster, rest, lambda detail: tell(f"waiting: {redact(detail)}"))
 
     match connecting.run(work()):
         case Open(evidence):
