@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from tests.builders import NEW, NOW, OLD, platform, snapshot, source, state
 from windlass.core.platform import plan_documents, plans
-from windlass.core.platform.plan_documents import differences, document, essence, read
+from windlass.core.platform.plan_documents import differences, essence
 from windlass.core.platform.scopes import parse_scope
 from windlass.core.platform.snapshots import Parent, Snapshot
-from windlass.errors import InvalidInput
 
 CHAIN = platform("keycloak: postgres vault; postgres: ceph; vault: ceph")
-ABOUT = {"action": "deploy", "environment": "staging", "scope": "platform"}
 
 
 def plan(found: Snapshot) -> plans.Plan:
     return plans.for_deploy(CHAIN, found, parse_scope("platform"))
-
-
-def written(found: Snapshot, *, is_root_written: bool = False) -> Any:
-    return json.loads(json.dumps(document(plan(found), ABOUT, is_root_written=is_root_written)))
 
 
 BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
@@ -58,7 +50,7 @@ BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
     ],
 )
 def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) -> None:
-    approved = read(written(BEFORE), ABOUT, "plan.json")
+    approved = essence(plan(BEFORE), is_root_written=False)
     assert list(differences(approved, essence(plan(now), is_root_written=False))) == told
 
 
@@ -71,32 +63,15 @@ def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) ->
     ],
 )
 def test_the_root_is_part_of_what_is_approved(before: bool, now: bool, told: list[str]) -> None:
-    approved = read(written(BEFORE, is_root_written=before), ABOUT, "plan.json")
+    approved = essence(plan(BEFORE), is_root_written=before)
     assert list(differences(approved, essence(plan(BEFORE), is_root_written=now))) == told
 
 
 def test_another_platform_is_told() -> None:
     other = plans.for_deploy(platform("keycloak: postgres; postgres: ceph"), BEFORE, parse_scope("platform"))
-    approved = read(written(snapshot("ceph=healthy postgres=progressing vault=healthy")), ABOUT, "plan.json")
+    approved = essence(plan(snapshot("ceph=healthy postgres=progressing vault=healthy")), is_root_written=False)
     told = differences(approved, essence(other, is_root_written=False))
     assert told == ("the platform has other applications",)
-
-
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        ([], "this is no plan"),
-        ({"kind": "Plan"}, "this is no plan"),
-        (written(BEFORE) | {"scope": "app:ceph"}, "this plan is for scope 'app:ceph', not 'platform'"),
-        (written(BEFORE) | {"steps": [{}]}, "the plan is damaged"),
-        ({name: value for name, value in written(BEFORE).items() if name != "unchanged"}, "the plan is damaged"),
-        (written(BEFORE) | {"steps": 3}, "the plan is damaged"),
-    ],
-)
-def test_what_is_no_such_plan_is_refused(content: Any, what: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        read(content, ABOUT, "plan.json")
-    assert (refused.value.what, refused.value.where) == (what, "plan.json")
 
 
 def test_a_step_says_at_which_revisions_as_far_as_known() -> None:

@@ -20,7 +20,9 @@ def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str |
     settings = acting.loaded(options, environ, Action.DEPLOY)
     approved = plan_files.read(plan, settings, Action.DEPLOY) if plan else None
     if settings.values["dry-run"].value:
-        return acting.planned(options, environ, settings, Action.DEPLOY).report
+        found = acting.planned(options, environ, settings, Action.DEPLOY)
+        deploy.check_approved(approved, found.plan, is_root_written=found.is_root_written)
+        return found.report
     wish = deploy.Wish(
         acting.environment_of(settings),
         settings.assembled.platform,

@@ -142,14 +142,7 @@ class _Deploy(Course):
         return (wanted if why else None), why
 
     def _check_approved(self, plan: Plan, root: Plain | None) -> None:
-        if self._wish.approved is None:
-            return
-        found = plan_documents.essence(plan, is_root_written=root is not None)
-        if differences := plan_documents.differences(self._wish.approved, found):
-            raise Moved(
-                f"the cluster has moved since the plan was made: {'; '.join(differences[:SHOWN])}",
-                hint="look at a new plan: windlass plan --out FILE",
-            )
+        check_approved(self._wish.approved, plan, is_root_written=root is not None)
 
     async def _settled(self, root: Plain | None) -> tuple[Plan, Snapshot]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
@@ -195,6 +188,17 @@ class _Deploy(Course):
         unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
         ending = Ending(snapshot, diagnostics)
         return reports.of_run(self.run(), self.platform, plan, (*unchanged, *outcomes), ending)
+
+
+def check_approved(approved: Approved | None, plan: Plan, *, is_root_written: bool) -> None:
+    if approved is None:
+        return
+    found = plan_documents.essence(plan, is_root_written=is_root_written)
+    if differences := plan_documents.differences(approved, found):
+        raise Moved(
+            f"the cluster has moved since the plan was made: {'; '.join(differences[:SHOWN])}",
+            hint="look at a new plan: windlass plan --out FILE",
+        )
 
 
 def _is_unsettled(plan: Plan, snapshot: Snapshot) -> bool:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from windlass.core.platform.plans import Verb
 from windlass.core.platform.report_documents import API_VERSION, plain
-from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from windlass.core.platform.plans import Plan
 
@@ -32,7 +31,7 @@ class Approved:
 
 def essence(plan: Plan, *, is_root_written: bool) -> Approved:
     steps = {step.name: (str(step.verb), step.after, step.revisions) for step in plan.steps}
-    return Approved(_changes_first(steps), frozenset(plan.unchanged), is_root_written)
+    return approved(steps, plan.unchanged, is_root_written=is_root_written)
 
 
 def _changes_first(steps: Steps) -> Steps:
@@ -58,21 +57,8 @@ def document(plan: Plan, about: Mapping[str, str], *, is_root_written: bool) -> 
     }
 
 
-def read(content: Any, about: Mapping[str, str], where: str) -> Approved:
-    """Refuses what is no plan, and a plan of something else."""
-    if not isinstance(content, dict) or (content.get("apiVersion"), content.get("kind")) != (API_VERSION, KIND):
-        raise InvalidInput("this is no plan", where=where, hint="windlass plan --out FILE writes one")
-    for name, wanted in about.items():
-        if content.get(name) != wanted:
-            what = f"this plan is for {name} {content.get(name)!r}, not {wanted!r}"
-            raise InvalidInput(what, where=where, hint=f"give the same {name}, or make a new plan")
-    try:
-        rows = {row["name"]: (row["verb"], tuple(row["after"]), tuple(row["revisions"])) for row in content["steps"]}
-        return Approved(_changes_first(rows), frozenset(content["unchanged"]), content["rootWritten"] is True)
-    except (KeyError, TypeError):
-        raise InvalidInput(
-            "the plan is damaged", where=where, hint="make a new one: windlass plan --out FILE"
-        ) from None
+def approved(steps: Steps, unchanged: Iterable[str], *, is_root_written: bool) -> Approved:
+    return Approved(_changes_first(steps), frozenset(unchanged), is_root_written)
 
 
 def differences(approved: Approved, found: Approved) -> tuple[str, ...]:
