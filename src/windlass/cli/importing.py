@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ def imported(options: Mapping[str, Any], environ: Mapping[str, str], tell: Calla
     if out is None:
         return text
     _write(out, text, is_forced=options["force"])
-    tell(f"wrote {out}; next: windlass graph --dag {out}")
+    tell(f"wrote {out}; next: windlass graph --dag {shlex.quote(str(out))}")
     return ""
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass import __version__
-from windlass.cli.options import given, setting_options
+from windlass.cli.options import FILES, given, pasteable, setting_options
 from windlass.errors import ExitCode, WindlassError
 from windlass.settings.requirements import ACTIONS
 from windlass.settings.variables import SETTINGS
@@ -208,7 +208,7 @@ def import_(environ: Mapping[str, str], /, **options: Any) -> None:
 
 
 @windlass.command()
-@setting_options("dag", "environment-file", "environment", "health-checks", "secrets")
+@setting_options(*FILES)
 @click.pass_obj
 def lint(environ: Mapping[str, str], /, **options: Any) -> None:
     """Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."""
@@ -308,9 +308,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             error.show()
         return ExitCode.INVALID
     except WindlassError as error:
-        _show(error)
+        options = _typed(argv)
+        _show(error, options)
         if error.trouble and ADVISED.intersection(argv[:1]):
-            _advise(error.trouble)
+            _advise(error.trouble, options)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
@@ -326,19 +327,25 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     return result if isinstance(result, int) else ExitCode.SUCCESS
 
 
-def _show(error: WindlassError) -> None:
+def _typed(argv: Sequence[str]) -> Mapping[str, str | None]:
+    """The options of the command line, by name of the setting."""
+    command = windlass.commands[argv[0]]
+    return given(command.make_context(argv[0], list(argv[1:]), resilient_parsing=True).params)
+
+
+def _show(error: WindlassError, options: Mapping[str, str | None]) -> None:
     _say(f"error: {error.what}")
     if error.where:
         _say(f"where: {error.where}")
     if error.hint:
-        _say(f"hint:  {error.hint}")
+        _say(f"hint:  {pasteable(error.hint, options)}")
 
 
-def _advise(trouble: str) -> None:
+def _advise(trouble: str, options: Mapping[str, str | None]) -> None:
     from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
 
     advice = recommended(Trouble(trouble))
-    _say(f"next:  {advice.sentence}\n       $ {advice.command}")
+    _say(f"next:  {advice.sentence}\n       $ {pasteable(advice.command, options)}")
 
 
 def _show_bug(error: Exception, *, debug: bool) -> None:

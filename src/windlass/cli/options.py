@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
+
+ACCESS = ("kubeconfig", "context", "in-cluster")
+FILES = ("environment", "dag", "environment-file", "health-checks", "secrets")
+REPEATED = (*ACCESS, *FILES, "scope", "pv-policy", "timeout")
+"""What a run is about: advice to run something repeats it. A confirmation is to be said anew."""
+TAKEN: Mapping[str, tuple[str, ...]] = {"cluster": ACCESS, "lint": FILES}
+"""Of those, by command that takes only some of them."""
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
@@ -29,6 +38,19 @@ def given(options: Mapping[str, Any]) -> dict[str, str | None]:
     return {
         name.replace("_", "-"): flags[value] if isinstance(value, bool) else value for name, value in options.items()
     }
+
+
+def pasteable(text: str, options: Mapping[str, str | None]) -> str:
+    """A text that ends in a command of ours, with what the user said besides. `options`: by name of the setting."""
+    command = re.search(r"windlass ([a-z]+)[^\n]*$", text)
+    if command is None:
+        return text
+    said = [
+        BY_NAME[name].option if BY_NAME[name].is_flag else f"{BY_NAME[name].option} {shlex.quote(value)}"
+        for name in TAKEN.get(command[1], REPEATED)
+        if (value := options.get(name)) and f" {BY_NAME[name].option} " not in f"{text} "
+    ]
+    return " ".join((text, *said))
 
 
 def _option(setting: Setting) -> Callable[[Command], Command]:

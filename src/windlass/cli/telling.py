@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.cli.options import pasteable
 from windlass.core.platform import foreign_texts
 from windlass.core.platform.events import Level, Noticed
 from windlass.kube.clocks import Clock
@@ -102,8 +103,10 @@ def _ways(run: Followed, secrets: dict[str, str]) -> Ways:
 
 
 def shown(report: Report, run: Followed) -> Report:
-    """As it may be shown: without a secret in the words of others."""
-    return foreign_texts.changed(report, Redactions(dict(_secrets(run)).values()))
+    """As it may be shown: without a secret in the words of others, and with advice that can be pasted."""
+    given = {name: value.text for name, value in run.values.items() if value.origin.startswith("--")}
+    advice = tuple(replace(each, command=pasteable(each.command, given)) for each in report.recommendations)
+    return foreign_texts.changed(replace(report, recommendations=advice), Redactions(dict(_secrets(run)).values()))
 
 
 def _secrets(run: Followed) -> Iterator[tuple[str, str]]:

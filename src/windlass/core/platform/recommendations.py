@@ -40,11 +40,11 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
     Trouble.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
     Trouble.CREDENTIALS_INVALID: (
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
-        "windlass cluster --kubeconfig FILE",
+        "windlass cluster",
     ),
     Trouble.TARGET_NOT_FOUND: (
         "What was asked for is not in this cluster: see what the kubeconfig leads to.",
-        "windlass cluster --kubeconfig FILE",
+        "windlass cluster",
     ),
     Trouble.ACTION_FAILED: (
         "Mend what this report names, then run the same again: what is done is not done twice.",
