@@ -38,6 +38,8 @@ class World:
             "secrets": str(directory / "secrets"),
             "health-checks": str(directory / "health"),
         }
+        for name in ("secrets", "health"):
+            (directory / name).mkdir(exist_ok=True)
 
     def file(self, option: str, text: str) -> None:
         path = self.directory / {"dag": "dag.yaml", "environment-file": "environment.yaml"}[option]

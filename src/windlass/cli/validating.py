@@ -7,7 +7,6 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,9 +43,12 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
     """Of the platform file, or with `all_` of every Application there is."""
     chosen = {name: value for name, value in options.items() if name not in {"all_", "strict"}}
     if options["all_"]:
-        if options["scope"] or options["dag"]:
-            raise InvalidInput("--all means every Application", hint="leave out --scope and --dag")
-        return connecting.run(_validated_all(options, environ, _values(chosen, environ)))
+        values = _values(chosen, environ)
+        for part in (values[name] for name in ("scope", "dag", "environment-file") if not values[name].is_default):
+            raise InvalidInput(
+                "--all means every Application", where=part.origin, hint=f"leave out {part.origin}, or --all"
+            )
+        return connecting.run(_validated_all(options, environ, values))
     settings = load(Inputs(given(chosen), environ, is_terminal=sys.stderr.isatty()), Action.VALIDATE)
     file = settings.environment.model if settings.environment else None
     wish = validate.Wish(
@@ -63,7 +65,7 @@ def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
 
 
 async def _validated_all(options: Mapping[str, Any], environ: Mapping[str, str], values: Mapping[str, Value]) -> Report:
-    mounts = read_mounts(Path(str(values["secrets"].value)), Path(str(values["health-checks"].value)))
+    mounts = read_mounts(values)
     if mounts.mistakes:
         raise InvalidSettings(mounts.mistakes)
     wish = validate.Wish(str(values["environment"].value or ""), is_strict=options["strict"])

@@ -59,7 +59,7 @@ def load(inputs: Inputs, action: str = "") -> Settings:
     dag = _read(values["dag"], PlatformFile, mistakes)
     found = assembled(dag, environment.model if environment else None)
     mistakes += found if isinstance(found, list) else _wrong_scope(values, found, mistakes)
-    mounts = read_mounts(Path(str(values["secrets"].value)), Path(str(values["health-checks"].value)))
+    mounts = read_mounts(values)
     mistakes += mounts.mistakes
     if action:
         mistakes += mistakes_for(action, values, environment)

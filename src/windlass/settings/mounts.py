@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windlass.settings.mistakes import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
+
+    from windlass.settings.variables import Value
 
 SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
 LARGEST_SCRIPT = 256 << 10  # bytes
@@ -28,19 +30,19 @@ class Mounts:
     mistakes: tuple[Mistake, ...] = ()
 
 
-def read_mounts(secrets: Path, health_checks: Path) -> Mounts:
-    """A directory that is not there is empty."""
+def read_mounts(values: Mapping[str, Value]) -> Mounts:
+    """A directory that nobody named need not be there."""
     known: dict[str, Path] = {}
     checks: dict[tuple[str, str], Path] = {}
     notices: list[str] = []
     mistakes: list[Mistake] = []
-    for path in _files(secrets):
+    for path in _files(values["secrets"], mistakes):
         if path.name in SECRETS:
             known[path.name] = path
             mistakes += _unreadable(path)
         else:
             notices.append(f"{path} is ignored: known are {', '.join(SECRETS)}")
-    for path in _files(health_checks):
+    for path in _files(values["health-checks"], mistakes):
         if found := _HEALTH_CHECK.fullmatch(path.name):
             checks[found[1], found[2]] = path
         else:
@@ -75,7 +77,14 @@ def _script(path: Path) -> str | Mistake:
     return Mistake(f"{path}:{wrong[0]}", f"this is no Lua: {wrong[1]}") if wrong else text
 
 
-def _files(directory: Path) -> Iterator[Path]:
+def _files(value: Value, mistakes: list[Mistake]) -> list[Path]:
     """Kubernetes keeps its own entries, whose names begin with two dots, in a mounted volume."""
-    if directory.is_dir():
-        yield from sorted(path for path in directory.iterdir() if not path.name.startswith(".."))
+    directory = Path(str(value.value))
+    try:
+        return sorted(path for path in directory.iterdir() if not path.name.startswith(".."))
+    except FileNotFoundError:
+        if not value.is_default:
+            mistakes.append(Mistake(value.origin, f"there is no directory {directory}"))
+    except OSError as error:
+        mistakes.append(Mistake(str(directory), f"the directory cannot be read: {error.strerror}"))
+    return []

@@ -36,6 +36,8 @@ LIMITED = tuple(action for action in CLUSTERED if action != "cluster")
 PLATFORMS = ("deploy", "teardown", "validate", "plan", "lint", "graph", "rehearse", "config")
 """Actions that read a platform file."""
 SCOPED = tuple(action for action in PLATFORMS if action != "lint")
+SET = (*LIMITED, "lint", "graph", "rehearse", "config")
+"""Actions that read the table of settings, and with it every variable."""
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
 USUALLY = {"wait": "web"}
 """What an action cannot do without, besides a platform."""
@@ -107,6 +109,11 @@ FOR_MANY_ACTIONS = (
           platform="web" if action in PLATFORMS else "", given=silent, signal=number)
       for action, (name, number) in product(CLUSTERED, SIGNALS.items())
       if name == "SIGTERM" or action not in {"deploy", "teardown", "wait"}),
+    *(wrong(action, "a variable that is neither true nor false", "", "DRY_RUN: must be true or false", DRY_RUN="yes")
+      for action in SET),
+    *(wrong(action, "a directory of secrets that is not there", "--secrets /nowhere", "no directory /nowhere")
+      for action in ("lint", "deploy")),
+    wrong("validate", "a directory of checks that is not there", "--all --health-checks /nowhere", "no directory"),
     wrong("deploy", "a variable with a scope that is none", "", "'web' is not a scope", TARGET_SCOPE="web"),
     wrong("graph", "a scope with an unknown name", "--scope app:vualt", "did you mean vault?"),
     wrong("import", "a variable with a wrong word", "", "ACTION_TIMEOUT", ACTION_TIMEOUT="soon"),
@@ -119,6 +126,8 @@ DEPLOY = (
     Row("deploy", "all is as it should be", 0, says="1 unchanged", platform="web", given=standing),
     Row("deploy", "what was missing is raised", 0, says="1 succeeded", platform="fresh", given=standing),
     Row("deploy", "a dry run", 0, "--dry-run", "dry run", platform="sick", given=standing, writes_nothing=True),
+    Row("deploy", "a dry run of a plan that still holds", 0, "--dry-run --plan {folder}/plan.json", "dry run",
+        platform="web", given=planned(), writes_nothing=True),
     Row("deploy", "an approved plan that still holds", 0, "--plan {folder}/plan.json", "1 unchanged",
         platform="web", given=planned()),
     Row("deploy", "nothing stands", 1, says="1 failed", platform="sick", given=standing),
@@ -128,6 +137,8 @@ DEPLOY = (
         given=locked),
     Row("deploy", "an approved plan that does not hold any more", 1, "--plan {folder}/plan.json",
         "the cluster has moved since the plan was made", platform="web", given=planned("web")),
+    Row("deploy", "a dry run of a plan that does not hold any more", 1, "--dry-run --plan {folder}/plan.json",
+        "the cluster has moved since the plan was made", platform="web", given=planned("web"), writes_nothing=True),
     *(Row("deploy", f"{name} before anything stands", 1, says="failure, interrupted", platform="slow", given=standing,
           signal=number, once="run begins") for name, number in SIGNALS.items()),
     Row("deploy", "one component failed, another stands", 2, says="1 failed, 1 unchanged", platform="web; sick",
@@ -141,7 +152,9 @@ DEPLOY = (
     Row("deploy", "the file of another environment", 3, "--environment production", "this is the file of staging",
         platform="web"),
     Row("deploy", "a plan that is not there", 3, "--plan /nowhere", "the plan cannot be read", platform="web"),
-    Row("deploy", "a plan that is none", 3, "--plan {folder}/dag.yaml", "this is no plan", platform="web"),
+    Row("deploy", "a plan that is none", 3, "--plan {folder}/dag.yaml", "dag.yaml: $.kind", platform="web"),
+    Row("deploy", "a dry run of a plan of something else", 3, "--dry-run --scope app:web --plan {folder}/plan.json",
+        "plan.json: $.scope", platform="web", given=planned()),
     Row("deploy", "the time is over", 4, "--timeout 3s", "timeout", platform="slow", given=standing),
 )  # fmt: skip
 TEARDOWN = (
@@ -175,6 +188,8 @@ VALIDATE = (
     Row("validate", "something else is not healthy", 2, says="1 Degraded", platform="web*; sick", given=standing),
     Row("validate", "rules are broken, and that counts", 2, "--strict", "INV-2 web", platform="web", given=standing),
     wrong("validate", "all, and a part", "--all --scope app:web", "--all means every Application"),
+    wrong("validate", "all, and a part in a variable", "--all", "where: TARGET_SCOPE", TARGET_SCOPE="app:web"),
+    wrong("validate", "all, and a file", "--all --environment-file x", "where: --environment-file"),
     wrong("validate", "all, and a variable with a wrong word", "--all", "ACTION_TIMEOUT", ACTION_TIMEOUT="soon"),
     wrong("validate", "an unknown format", "--format xml", "xml"),
 )  # fmt: skip
