@@ -19,6 +19,8 @@ from windlass.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from _pytest.mark import ParameterSet
+
     from tests.scenarios.clusters import Running
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +72,16 @@ def interrupt(process: subprocess.Popen[str], row: Row, world: World) -> str:
     raise AssertionError(f"never said {row.once!r}:\n{seen}")
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+def marked() -> Iterator[ParameterSet]:
+    """The quick suite has one row for each code of each action."""
+    shown: set[tuple[str, int]] = set()
+    for row in ROWS:
+        pair = (row.action, row.code)
+        yield pytest.param(row, id=str(row), marks=[pytest.mark.slow] if pair in shown else [])
+        shown.add(pair)
+
+
+@pytest.mark.parametrize("row", list(marked()))
 def test_it_ends_with_this_code(row: Row, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     world = World(request, tmp_path)
     if row.platform:
