@@ -120,6 +120,8 @@ class Play:
 
     async def run(self, act: Act) -> Ended:
         self.witness.since = len(self.witness.commits) - 1
+        platform = self.scenario.platform
+        self.witness.outside = frozenset(platform.applications) - selected(platform, act.scope)
         for fault in act.faults:
             self.sandbox.server.faults.add(fault)
         async with asyncio.TaskGroup() as tasks:

@@ -33,6 +33,8 @@ class Witness:
     """The hashes of what was pushed, in order."""
     since: int = 0
     """The commit that was the newest when the current run began."""
+    outside: frozenset[str] = frozenset()
+    """The nodes outside its scope: those have to be healthy, at whatever commit they are."""
     problems: list[str] = field(default_factory=list)
     operations: list[tuple[str, str]] = field(default_factory=list)
     """(run id, Application), in the order of writing."""
@@ -84,6 +86,8 @@ class Witness:
         """Empty if it is, at this commit; where each follows the branch itself, at one not older than the run."""
         number = self.commits.index(revision)
         numbers = [number] if self.scenario.has_root else range(self.since, len(self.commits))
+        if node in self.outside:
+            numbers = range(len(self.commits))
         return self.why_not_ready(node, numbers)
 
     def why_not_ready(self, node: str, numbers: Iterable[int]) -> str:
