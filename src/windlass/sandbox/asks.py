@@ -51,8 +51,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     bookmarks: bool = False
     initial_events: bool = False
     seconds: float | None = None
-    endless: bool = False
-    """Of a watch: no timer ends it or sets marks, so that virtual time does not run on for its sake."""
     propagation: str = ""
     grace: int | None = None
     uid: str = ""

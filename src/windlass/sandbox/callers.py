@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,11 +12,8 @@ from windlass.sandbox import patches
 from windlass.sandbox.asks import DEFAULTS, Ask, Options
 from windlass.sandbox.statuses import Refusal
 from windlass.sandbox.stores import Stored
-from windlass.sandbox.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from windlass.sandbox.asks import Outcome, User
     from windlass.sandbox.kinds import Kind
     from windlass.sandbox.servers import Server
@@ -77,19 +73,6 @@ class Caller:
 
     async def delete(self, kind: str, name: str, namespace: str = "", *, options: Options | None = None) -> None:
         await self._perform(self._ask("delete", kind, namespace, name, options=options or DEFAULTS))
-
-    async def watch(
-        self, kind: str, namespace: str = "", *, labels: str = ""
-    ) -> AsyncGenerator[tuple[str, Body], None]:
-        """All there is as ADDED, then every change, without end: `(type, object)`."""
-        ask = self._ask("watch", kind, namespace, options=Options(labels=labels, endless=True))
-        outcome = await self._perform(ask)
-        assert isinstance(outcome.item, Watch)
-        async with aclosing(self._server.lines(outcome.item)) as lines:
-            async for chunk in lines:
-                for line in chunk.splitlines():
-                    event = msgspec.json.decode(line)
-                    yield event["type"], event["object"]
 
     def write_log(self, namespace: str, pod: str, container: str, text: str) -> None:
         """Adds to what a container has written."""

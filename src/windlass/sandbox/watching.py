@@ -100,14 +100,14 @@ class Watch:
             self._wakened.clear()
             if chunk := b"".join(self._ripe()):
                 yield chunk
-            elif not options.endless and now() >= ends:
+            elif now() >= ends:
                 return
             elif options.bookmarks and now() >= marks:
                 marks = self._next_mark(ends)
                 if not self._pending:
                     yield self._bookmark({})
             else:
-                due = [ends] * (not options.endless) + [marks] * options.bookmarks
+                due = [ends, *([marks] if options.bookmarks else ())]
                 wakes = (change.at + timedelta(seconds=self.lag) for change in [*self._pending][:1])
                 await self._sources.wait(self._wakened, [*due, *wakes])
 
