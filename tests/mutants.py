@@ -134,6 +134,12 @@ MUTANTS = (
         FAILURES,
     ),
     Mutant(
+        "the end is not looked at", "INV-4", "operations/deploy.py",
+        "        good = [each.name for each in outcomes if each.is_good]",
+        "        good: list[str] = []",
+        FAILURES,
+    ),
+    Mutant(
         "teardown goes forward", "INV-5", "core/platform/plans.py",
         "        platform.graph.reversed(),",
         "        platform.graph,",

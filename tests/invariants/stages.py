@@ -116,12 +116,13 @@ class Told:
         return {each["name"]: each["result"] for each in self.report["components"]}
 
 
-def platform_file(scenario: Scenario) -> str:
+def platform_file(scenario: Scenario, patience: str = "") -> str:
     rows = [
         f"- {{name: {name}, dependsOn: [{', '.join(needed)}], retries: {{maxAttempts: 1}}}}"
         for name, needed in scenario.platform.graph.needs.items()
     ]
-    return spec("stacks:\n- name: all\n  applications:\n" + "".join(f"  {row}\n" for row in rows))
+    stacks = "stacks:\n- name: all\n  applications:\n" + "".join(f"  {row}\n" for row in rows)
+    return spec(f"profiles: {{simple: {{{patience}}}}}\n{stacks}")
 
 
 @contextmanager

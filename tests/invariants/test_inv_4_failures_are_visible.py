@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import staged
+from tests.invariants.stages import Stage, platform_file, staged
+from tests.scenarios.clusters import APPS, REFRESH
 from tests.simulation.playing import played
 from tests.simulation.scenarios import TROUBLES, Act, newer, told
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from windlass.sandbox.stores import Change
 
 CHAIN = "d: c; c: b; b: a; aside:"
 
@@ -48,6 +51,36 @@ def test_nothing_healthy_is_a_failure(tmp_path: Path) -> None:
     with staged(tmp_path, told("b: a", parts={"a": {"trouble": "broken"}})) as stage:
         found = stage.deploy()
         assert (found.code, found.results) == (1, {"a": "failed", "b": "skipped"}), found.ended.output
+
+
+@pytest.mark.parametrize("is_unchanged", [False, True])
+def test_what_was_healthy_in_its_turn_and_is_sick_at_the_end_is_no_success(tmp_path: Path, is_unchanged: bool) -> None:
+    """By what is watched anyway: it breaks when the last one begins."""
+    with staged(tmp_path, told("b: a", parts={"b": {"kind": "Deployment", "ready_after": 2.0}})) as stage:
+        stage.write("dag.yaml", platform_file(stage.scenario, "degradedGrace: 1s"))
+        if is_unchanged:
+            assert stage.deploy("--scope", "app:a").code == 0
+        broken_when_begun(stage, "b", breaks="a")
+        found = stage.deploy()
+        assert (found.code, found.results) == (2, {"a": "failed", "b": "succeeded"}), found.ended.output
+        (failure,) = found.report["failures"]
+        assert (failure["name"], failure["reason"]) == ("a", "Degraded")
+        assert "healthy in its turn, and is not at the end of the run: it is Degraded" in failure["detail"]
+
+
+def broken_when_begun(stage: Stage, name: str, *, breaks: str) -> None:
+    """Argo CD finds one Degraded as soon as an operation is written on another."""
+    sandbox, argocd = stage.cluster.sandbox, stage.cluster.argocd
+
+    async def look_again() -> None:
+        await sandbox.caller().patch(APPS, breaks, REFRESH, "argocd")
+
+    def notice(change: Change) -> None:
+        if change.new.name == name and change.new.load().get("operation") and breaks not in argocd.claims:
+            argocd.claims[breaks] = "Degraded"
+            sandbox.start(look_again(), name="somebody")
+
+    sandbox.server.store.listen(APPS, "", notice)
 
 
 @pytest.mark.parametrize("action", ["deploy", "validate", "teardown"])

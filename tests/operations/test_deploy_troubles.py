@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,21 +10,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import builders
+from tests.operations.test_teardown_leftovers import DEFINITIONS, definition
 from tests.operations.worlds import after, begin, cluster
 from tests.sandbox.actors import stages
-from tests.sandbox.actors.objects import URL, application, claim, config
+from tests.sandbox.actors.objects import URL, application, claim, config, workload
 from windlass.argo.roots import Root
-from windlass.core.platform.applications import Patience, ResourceRef
+from windlass.core.platform.applications import ApplicationRef, Patience, ResourceRef, Retries
 from windlass.core.platform.plan_documents import Approved
 from windlass.core.platform.reports import Action
-from windlass.core.platform.scopes import Scope
+from windlass.core.platform.scopes import Scope, parse_scope
 from windlass.errors import WindlassError
-from windlass.operations import deploy, planning
+from windlass.operations import deploy, planning, teardown, validate
 from windlass.operations.locking import Locked
+from windlass.operations.observing import NoNamespace
 from windlass.operations.preflights import Unpermitted
 from windlass.operations.runs import Access, Control
 from windlass.sandbox.asks import User
 from windlass.sandbox.faults import Fault
+from windlass.simulation.transports import AGENT
 
 if TYPE_CHECKING:
     from tests.sandbox.actors.stages import World
@@ -39,11 +43,12 @@ LOOKING = [
 LEASES = "leases.coordination.k8s.io"
 LEASING = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
 UNLEASED = ", ".join(f"{verb} {LEASES} in argocd" for verb in LEASING["verbs"])
+SOME = parse_scope("app:none")
 PATCHING = {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["patch"]}
 
 
-def access(w: World, control: Control) -> Access:
-    return Access(w.kube, w.kube.clock.now, "argocd", "run-1", control, timedelta(hours=1))
+def access(w: World, control: Control, argocd: str = "argocd") -> Access:
+    return Access(w.kube, w.kube.clock.now, argocd, "run-1", control, timedelta(hours=1))
 
 
 async def deployed(w: World, platform: Platform, **wish: Any) -> Report:
@@ -150,6 +155,118 @@ def test_a_plan_writes_nothing(action: Action) -> None:
     stages.run(main())
 
 
+@pytest.mark.parametrize("action", ["deploy", "plan", "teardown", "validate"])
+def test_a_namespace_that_is_not_there_is_told_before_anything_is_changed(action: str) -> None:
+    """Although there are Applications elsewhere that could be refreshed, or removed."""
+    platform = builders.platform("web: ; none:")
+    elsewhere = replace(platform.applications["web"], target=ApplicationRef("web", "argocd"))
+    platform = replace(platform, applications={**platform.applications, "web": elsewhere})
+
+    async def done(w: World) -> None:
+        wrong = access(w, Control(lambda _: None), "argo-cd")
+        match action:
+            case "plan":
+                wish = planning.Wish(Action.DEPLOY, "staging", platform, Scope())
+                await planning.plan(replace(cluster(w), argocd="argo-cd"), wish)
+            case "validate":
+                await validate.validate(replace(cluster(w), argocd="argo-cd"), validate.Wish("staging", platform, SOME))
+            case "deploy":
+                await deploy.deploy(wrong, deploy.Wish("staging", platform, Scope()))
+            case "teardown":
+                await teardown.teardown(wrong, teardown.Wish("staging", platform, Scope()))
+
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config()]})
+            with pytest.raises(NoNamespace) as told:
+                await done(w)
+            assert told.value.what == "there is no namespace argo-cd, in which Argo CD should be"
+            assert told.value.where == w.kube.server
+            assert "argocdNamespace in environment.yaml" in told.value.hint
+            assert w.kube.counts.writes == 0
+
+    stages.run(main())
+
+
+def test_who_may_not_look_at_the_namespace_may_still_be_right() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            w.sandbox.server.faults.add(Fault(verb="get", kind="namespaces", code=403, reason="Forbidden", times=None))
+            wish = planning.Wish(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
+            assert (await planning.plan(cluster(w), wish)).plan.steps
+
+    stages.run(main())
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_root_that_cannot_be_compared_fails_with_argo_cds_own_words(is_new: bool) -> None:
+    """Its folder is not in the repository; or it was, when it was first compared."""
+    root = Root(URL, "main", "root", {})
+
+    async def main() -> None:
+        async with stages.world() as w:
+            chart = {"root/Chart.yaml": {"name": "root", "version": "1.0.0"}, "web/all.yaml": [config()]}
+            definition = {"root/templates/web.yaml": application("web")}
+            repository = await begin(w, {**chart, **definition})
+            await w.sandbox.caller().delete("applications.argoproj.io", "web", "argocd")
+            await after(5)
+            if not is_new:
+                assert (await deployed(w, builders.platform("web:"), root=root)).summary.exit_code == 0
+                await w.sandbox.caller().delete("applications.argoproj.io", "web", "argocd")
+                await after(5)
+            repository.push({"web/all.yaml": [config()]})
+            report = await deployed(w, once(builders.platform("next: web; web:")), root=root)
+            assert {each.name: str(each.result) for each in report.components} == {"web": "failed", "next": "skipped"}
+            failure = report.failures[0]
+            assert "ComparisonError: Failed to load target state" in failure.detail
+            assert "root: app path does not exist" in failure.detail
+            assert "platform-root" in failure.detail
+            assert report.summary.duration < timedelta(minutes=3)
+
+    stages.run(main())
+
+
+def once(platform: Platform) -> Platform:
+    nodes = {name: replace(node, retries=Retries(1)) for name, node in platform.applications.items()}
+    return replace(platform, applications=nodes)
+
+
+def test_what_the_server_serves_is_asked_once() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await prepared(w)
+            await deployed(w, with_claim(w))
+            entries = w.sandbox.server.journal.entries
+            assert [each.kind for each in entries if each.agent == AGENT and each.kind.startswith("/api")] == [
+                "/api",
+                "/apis",
+            ]
+
+    stages.run(main())
+
+
+def test_a_kind_that_comes_during_the_run_is_found() -> None:
+    async def main() -> None:
+        async with stages.world() as w:
+            await prepared(w)
+            platform = with_claim(w)
+            target = ResourceRef("example.com/v1", "Widget", "one", "default")
+            nodes = {**platform.applications, "ready": replace(platform.applications["ready"], target=target)}
+            w.sandbox.start(served(w), name="its operator")
+            report = await deployed(w, replace(platform, applications=nodes))
+            assert report.summary.exit_code == 0, report.failures
+
+    async def served(w: World) -> None:
+        await after(10)
+        await w.sandbox.caller().create(DEFINITIONS, definition("web"))
+        await after(5)
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}, "status": ready}
+        await w.sandbox.caller().create("widgets.example.com", body, "default")
+
+    stages.run(main())
+
+
 def with_claim(w: World, name: str = "data") -> Platform:
     """A claim is a gate between two applications."""
     made = builders.platform("next: ready; ready+: web; web:")
@@ -203,5 +320,18 @@ def test_what_ended_a_run_stands_in_its_report() -> None:
             report = await deploy.deploy(access(w, control), deploy.Wish("staging", builders.platform("web:"), Scope()))
             assert report.notices == ("the sky fell",)
             assert [(each.name, each.reason) for each in report.failures] == [("web", "Interrupted")]
+
+
+def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:
+    slow = workload(annotations={"sandbox.windlass.dev/ready-after": "never"})
+
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, {"web/all.yaml": [config(), slow]})
+            control = Control(lambda _: None)
+            asyncio.get_running_loop().call_later(30, control.interrupt)
+            report = await deploy.deploy(access(w, control), deploy.Wish("staging", builders.platform("web:"), Scope()))
+            assert report.failures[0].reason == "Interrupted"
+            assert report.failures[0].detail.startswith("when the run ended it was waiting: it is Progressing")
 
     stages.run(main())

@@ -242,6 +242,7 @@ def test_a_stop_stands_in_the_report() -> None:
             report = await s.torn_down(control=control)
             assert report.summary.exit_code == 1
             assert report.notices[-1] == "interrupted: nothing more is started"
+            assert report.failures[0].detail == "when the run ended it was waiting: it is being deleted"
 
     run(main())
 

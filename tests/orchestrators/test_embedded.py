@@ -42,6 +42,7 @@ class Rehearsal:
     stop_at: float = 1e9
     started: dict[str, float] = field(default_factory=dict)
     told: list[Event] = field(default_factory=list)
+    waits: dict[str, str] = field(default_factory=dict)
 
     async def carry_out(self, step: Step) -> Ended:
         self.started[step.name] = asyncio.get_running_loop().time()
@@ -54,7 +55,8 @@ class Rehearsal:
         async def main() -> tuple[Outcome, ...]:
             stop, clock = asyncio.Event(), virtual_time.virtual_clock()
             asyncio.get_running_loop().call_later(self.stop_at, stop.set)
-            conduct = embedded.Conduct(self.carry_out, clock.now, self.told.append, stop, lambda _: stop.set())
+            how = (clock.now, self.told.append, stop, lambda _: stop.set(), self.waits)
+            conduct = embedded.Conduct(self.carry_out, *how)
             plan = plans.for_deploy(self.platform, Snapshot(builders.NOW), Scope())
             return await embedded.run(plan, self.platform, conduct)
 
@@ -102,6 +104,13 @@ def test_a_stop_ends_it_at_once() -> None:
     found = run.outcomes()
     assert results(found) == {"a": "succeeded", "b": "interrupted", "c": "not started"}
     assert found["b"].duration == builders.seconds(4.0)
+    assert found["b"].judgement == Failed(Reason.INTERRUPTED, "it was under way when the run ended")
+
+
+def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:
+    run = Rehearsal(builders.platform("a:"), {"a": 100.0}, stop_at=5.0, waits={"a": "it is Progressing"})
+    judgement = Failed(Reason.INTERRUPTED, "when the run ended it was waiting: it is Progressing")
+    assert run.outcomes()["a"].judgement == judgement
 
 
 def test_what_ends_is_told_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.applications import APPLICATIONS, Place, parse
@@ -76,6 +76,8 @@ class Stage:
     """Who depends on whom, in the whole platform."""
     detached: Mapping[Place, Application]
     """Nodes that are gone already, without what they made."""
+    waits: dict[str, str] = field(default_factory=dict)
+    """What each node is waiting for, as last told."""
 
     def place(self, name: str) -> Place | None:
         target = self.nodes[name].target
@@ -239,6 +241,7 @@ class _Removal:
         words = f"no news from the server: {trouble}" if trouble else self._words(waiting.detail)
         if (told := (str(waiting.reason), words)) != self.told:
             self.told = told
+            self.stage.waits[self.node.name] = words
             self.stage.tell(NodeWaits(self.node.name, *told))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from windlass.argo import roots
 from windlass.argo.applications import Place, parent_of, parse, requested_run, rows_out_of_sync
 from windlass.argo.definitions import TICK, Definitions
 from windlass.argo.operations import Wish
@@ -53,6 +54,8 @@ class Stage:
     nodes: Mapping[str, Application]
     parents: Mapping[str, Parent]
     """As the plan saw them."""
+    waits: dict[str, str] = field(default_factory=dict)
+    """What each node is waiting for, as last told."""
 
     def place(self, ref: ApplicationRef) -> Place:
         return (ref.namespace or self.argocd, ref.name)
@@ -76,6 +79,7 @@ class Steps:
                 return Ended(judgement, attempt)
             told = f"attempt {attempt} failed: {judgement.detail}; the next one in {pause.total_seconds():g} s"
             self._stage.tell(Noticed(Level.WARN, told, step.name))
+            self._stage.waits[step.name] = told
             await self._stage.clock.sleep(pause.total_seconds())
             attempt += 1
 
@@ -129,6 +133,8 @@ class _Attempt:
                 if why := await self._definitions.bring(parent, place):
                     return Failed(Reason.OPERATION_FAILED, why)
             if follower.current is None:
+                if failed := self._broken_root():
+                    return failed
                 detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
                 if self._is_late():
                     return Failed(Reason.ABSENT, detail, is_final=True)
@@ -137,6 +143,14 @@ class _Attempt:
             elif parent is None or parent.is_automated:
                 break
         return None
+
+    def _broken_root(self) -> Failed | None:
+        """What should define it cannot be read: Argo CD says why, and that may pass."""
+        root = self._stage.applications.view.get((self._stage.argocd, roots.NAME))
+        errors = parse(root).errors if root else ()
+        if not errors or self._stage.now() - self._began < self._node.patience.degraded_grace:
+            return None
+        return Failed(Reason.ERROR_CONDITION, f"{roots.NAME}, which should define it: {errors[0]}")
 
     def _parent_of(self, place: Place) -> Parent | None:
         found = self._stage.applications.parent_of(place)
@@ -172,7 +186,7 @@ class _Attempt:
         """If nothing can be asked of it for too long; an error that Argo CD shows has less time to pass."""
         patience, waited = self._node.patience, self._stage.now() - self._began
         if waiting.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
-            return Failed(Reason.ERROR_CONDITION, f"{state.errors[0].type}: {state.errors[0].message}")
+            return Failed(Reason.ERROR_CONDITION, str(state.errors[0]))
         if self._is_late():
             detail = f"{waiting.detail}, after {patience.sync.total_seconds():g} s"
             return Failed(waiting.reason, detail, is_final=waiting.reason is Reason.DELETING)
@@ -233,6 +247,7 @@ class _Attempt:
         told = (str(waiting.reason), f"no news from the server: {trouble}" if trouble else waiting.detail)
         if told != self._told:
             self._told = told
+            self._stage.waits[self._node.name] = told[1]
             self._stage.tell(NodeWaits(self._node.name, *told))
 
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application, parse
 from windlass.argo.steps import Stage, Steps
-from windlass.core.platform import plan_documents, plans, reports, scopes, suspicions
+from windlass.core.platform import holding, plan_documents, plans, reports, scopes, suspicions
 from windlass.core.platform.annotations import merged
-from windlass.core.platform.events import Level, RunPhase
+from windlass.core.platform.events import Level, NodeEnded, Noticed, RunPhase
+from windlass.core.platform.gates import Failed
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import Action, Ending
 from windlass.errors import WindlassError
 from windlass.operations import locking, preflights
 from windlass.operations.courses import Course
+from windlass.operations.observing import check_place
 from windlass.operations.preflights import Right
 from windlass.operations.runs import Asked
 from windlass.operations.validate import PAUSE, SETTLING
@@ -24,10 +26,11 @@ from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from windlass.argo.roots import Root
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.gates import Seen
     from windlass.core.platform.plan_documents import Approved
     from windlass.core.platform.plans import Plan
     from windlass.core.platform.reports import Report
@@ -75,21 +78,24 @@ class _Deploy(Course):
         if not plan.can_run:
             return reports.of_plan(self.run(), self.platform, plan, snapshot)
         if plan.is_empty and root is None:
-            return self._ended(plan, snapshot, (), {})
+            return reports.of_run(self.run(), self.platform, plan, _unchanged(plan), Ending(snapshot))
         await self.control.unless_stopped(preflights.check(self.access.client, self._rights(root)))
         async with self.locked():
             plan, snapshot = await self.control.unless_stopped(self._settled(root))
             if root is None:
                 self._check_approved(plan, root)
             outcomes = await self._carried_out(plan, snapshot)
+            outcomes, snapshot = await self._held((*_unchanged(plan), *outcomes))
         self.begin(RunPhase.REPORT)
         failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
-        return self._ended(plan, await self.live.snapshot(), outcomes, await self.live.diagnostics(failed))
+        ending = Ending(snapshot, await self.live.diagnostics(failed))
+        return reports.of_run(self.run(), self.platform, plan, outcomes, ending)
 
     async def _planned(self) -> tuple[Plan, Snapshot, Plain | None]:
         """And the root as it shall be, if it has to be written first."""
         self.begin(RunPhase.OBSERVE)
         await self.live.complete()
+        await check_place(self.live.cluster, self.live.applications.view)
         annotated = (await self.live.observation()).annotated
         self.platform = merged(self._wish.platform, annotated, self._wish.stated)
         names = scopes.selected(self._wish.platform, self._wish.scope)
@@ -176,18 +182,38 @@ class _Deploy(Course):
             nodes=self.platform.applications,
             parents=snapshot.parents,
         )
-        conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop, control.fail)
+        conduct = Conduct(Steps(stage).carry_out, access.now, control.tell, control.stop, control.fail, stage.waits)
         outcomes = await embedded.run(plan, self.platform, conduct)
         if control.is_out_of_time:
             await self.live.end_operations(access.run_id)
         return outcomes
 
-    def _ended(
-        self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...], diagnostics: Mapping[str, tuple[str, ...]]
-    ) -> Report:
-        unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
-        ending = Ending(snapshot, diagnostics)
-        return reports.of_run(self.run(), self.platform, plan, (*unchanged, *outcomes), ending)
+    async def _held(self, outcomes: tuple[Outcome, ...]) -> tuple[tuple[Outcome, ...], Snapshot]:
+        """Success is said of what stands at the end; and how all is then."""
+        good = [each.name for each in outcomes if each.is_good]
+        seen: dict[str, Seen] = {}
+        told: set[str] = set()
+        while True:
+            snapshot = await self.live.snapshot()
+            seen = holding.looked_at(seen, good, snapshot)
+            judged = holding.judged(self.platform, seen, snapshot)
+            waiting = {name: each for name, each in judged.items() if not isinstance(each, Failed)}
+            if not waiting or self.control.stop.is_set():
+                break
+            for name in sorted(waiting.keys() - told):
+                words = f"it was healthy in its turn, and now is waited for again: {waiting[name].detail}"
+                self.control.tell(Noticed(Level.WARN, words, name))
+            told |= waiting.keys()
+            await self.access.client.clock.sleep(PAUSE)
+        corrected = tuple(holding.corrected(each, judged.get(each.name)) for each in outcomes)
+        for each in corrected:
+            if each.name in judged:
+                self.control.tell(NodeEnded(each))
+        return corrected, snapshot
+
+
+def _unchanged(plan: Plan) -> tuple[Outcome, ...]:
+    return tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
 
 
 def check_approved(approved: Approved | None, plan: Plan, *, is_root_written: bool) -> None:

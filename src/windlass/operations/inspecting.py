@@ -67,7 +67,7 @@ async def inspect(
     kinds = {kind_of_row(row) for rows in listed.values() for row in rows}
     told = {kind for kind in kinds if await cluster.judge.can_judge(kind)}
     rows = {name: [row for row in each if kind_of_row(row) in told] for name, each in listed.items()}
-    found = await _read_all(cluster.reader, [row for each in rows.values() for row in each])
+    found = await _read_all(cluster, [row for each in rows.values() for row in each])
     judged = {name: [await _sick(cluster.judge, row, found) for row in each] for name, each in rows.items()}
     return {name: [sick for sick in each if sick] for name, each in judged.items()}
 
@@ -78,16 +78,16 @@ def _rows(application: Application, without: Container[Place]) -> list[ResourceR
     return [row for row in rows if kind_of_row(row) != NESTED or (row.namespace or here, row.name or "") not in without]
 
 
-async def _read_all(reader: KubeReader, rows: list[ResourceRow]) -> Mapping[_Place, _Found]:
+async def _read_all(cluster: Cluster, rows: list[ResourceRow]) -> Mapping[_Place, _Found]:
     wanted: dict[_Place, set[str]] = {}
     for row in rows:
         wanted.setdefault(_place(row), set()).add(row.name or "")
     is_known = all(_by_heart(place) for place in wanted)
-    discovery = None if is_known else await reader.discover()
+    discovery = None if is_known else await cluster.served.discovery()
     limit = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as tasks:
         asked = {
-            place: tasks.create_task(_read(reader, limit, place, _resource(place, discovery), names))
+            place: tasks.create_task(_read(cluster.reader, limit, place, _resource(place, discovery), names))
             for place, names in wanted.items()
         }
     found = {place: task.result() for place, task in asked.items()}

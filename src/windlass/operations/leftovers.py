@@ -9,7 +9,7 @@ from windlass.argo.belongings import names_of
 from windlass.argo.definitions import TICK
 from windlass.core.platform import removals
 from windlass.kube.api_errors import KubeError
-from windlass.kube.resources import Resource
+from windlass.operations.observing import NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from windlass.operations.explaining import Explaining
     from windlass.operations.looking import Looking
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 GONE_WITHIN = 120.0  # seconds for what is on its way out
 
 

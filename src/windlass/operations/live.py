@@ -14,7 +14,7 @@ from windlass.argo.writing import PASSING
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.events import Level, Noticed
 from windlass.kube.api_errors import KubeError, NotFound
-from windlass.operations.observing import Cluster, observation_of, resource_state, unreadable
+from windlass.operations.observing import Cluster, observation_of, resource_state
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -36,7 +36,7 @@ class Live:
         self._platform = platform
         self._writer = writer
         self._trouble: KubeError | None = None
-        self._cluster = Cluster(access.client, access.now, access.argocd, access.judge)
+        self.cluster = Cluster(access.client, access.now, access.argocd, access.judge)
         targets = [node.target for node in platform.applications.values()]
         named = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
         self.namespaces = frozenset(named | {access.argocd})
@@ -72,18 +72,14 @@ class Live:
 
     async def observation(self) -> Observation:
         taken_at, names = self._access.now(), self._platform.graph.names
-        return await observation_of(self._cluster, self._platform, names, taken_at, self.applications.view)
+        return await observation_of(self.cluster, self._platform, names, taken_at, self.applications.view)
 
     @property
     def root(self) -> Application | None:
         return self.applications.view.get((self._access.argocd, roots.NAME))
 
     async def resource(self, ref: ResourceRef) -> ResourceState | None:
-        try:
-            discovery = await self._access.client.discover()
-        except KubeError as error:
-            return unreadable(error)
-        return await resource_state(self._cluster, discovery, ref)
+        return await resource_state(self.cluster, ref)
 
     async def refresh(self, names: Collection[str]) -> None:
         """Has Argo CD look again at what may mean something else by now: these, and what defines them."""

@@ -103,7 +103,7 @@ class Lock:
             return None
 
     async def take(self, lease: Plain | None) -> bool:
-        """False if somebody else was quicker."""
+        """False, after a moment, if somebody else was quicker."""
         asked = self._clock.monotonic()
         spec = self._spec(lease)
         meta = {"name": NAME, "namespace": self._claim.namespace}
@@ -115,6 +115,7 @@ class Lock:
             else:
                 self._lease = await self._client.replace(self._ref, {**lease, "spec": spec})
         except (AlreadyExists, Conflict):
+            await self._clock.sleep(LOOKED_AT_EVERY)
             return False
         self._renewed = asked
         return True

@@ -27,8 +27,10 @@ from windlass.core.platform.applications import ApplicationRef, Platform, Resour
 from windlass.core.platform.graphs import Graph
 from windlass.core.platform.health import Health
 from windlass.core.platform.snapshots import ApplicationState, Parent, ResourceKind, ResourceState, Snapshot, Sync
-from windlass.kube.api_errors import KubeError, NotFound
+from windlass.errors import WindlassError
+from windlass.kube.api_errors import Forbidden, KubeError, NotFound
 from windlass.kube.objects import Typed
+from windlass.kube.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -43,6 +45,30 @@ if TYPE_CHECKING:
 
 ARGOCD = "argocd"
 BUILT_IN = BuiltInJudge()
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+ASKED_AGAIN_AFTER = 1.0  # seconds: a definition may come at any time, but not twice within one look
+
+
+@dataclass(slots=True)
+class Served:
+    """What the server serves: asked once, and again when something is missing that may have come meanwhile."""
+
+    reader: KubeReader
+    _found: Discovery | None = None
+    _asked: float = 0.0
+
+    async def discovery(self) -> Discovery:
+        if self._found is None:
+            self._asked = self.reader.clock.monotonic()
+            self._found = await self.reader.discover()
+        return self._found
+
+    async def find(self, kind: str, group: str, version: str) -> Resource | None:
+        found = (await self.discovery()).find(kind, group, version)
+        if found is None and self.reader.clock.monotonic() - self._asked >= ASKED_AGAIN_AFTER:
+            self._found = None
+            found = (await self.discovery()).find(kind, group, version)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +81,10 @@ class Cluster:
     argocd: str = ARGOCD
     judge: Judge = BUILT_IN
     """Of objects that are read directly."""
+    served: Served = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "served", Served(self.reader))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +98,16 @@ class Observation:
     """By node, as they were read."""
 
 
+class NoNamespace(WindlassError):
+    """Where Argo CD should be is nothing."""
+
+    trouble = "TargetNotFound"
+
+    def __init__(self, namespace: str, where: str) -> None:
+        hint = "argocdNamespace in environment.yaml names the namespace that Argo CD is in; nothing was changed"
+        super().__init__(f"there is no namespace {namespace}, in which Argo CD should be", where=where, hint=hint)
+
+
 class _Marked(Typed, frozen=True, gc=False):
     """Any object, for its annotations."""
 
@@ -78,7 +118,9 @@ Listed = Mapping[tuple[str, str], Application]
 async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
     """The named nodes of a platform, for who also asks what their hooks are for."""
     taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
-    found = await observation_of(cluster, platform, names, taken_at, await listed(cluster, platform, names))
+    view = await listed(cluster, platform, names)
+    await check_place(cluster, view)
+    found = await observation_of(cluster, platform, names, taken_at, view)
     return await _with_hooks(cluster, found)
 
 
@@ -91,9 +133,21 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
     return platform, await _with_hooks(cluster, observation)
 
 
+async def check_place(cluster: Cluster, view: Listed) -> None:
+    """If nothing is where Argo CD should be: is that place there at all?"""
+    if any(namespace == cluster.argocd for namespace, _ in view):
+        return
+    try:
+        await cluster.reader.get(NAMESPACES.named(cluster.argocd))
+    except NotFound:
+        raise NoNamespace(cluster.argocd, cluster.reader.server) from None
+    except Forbidden:
+        return  # who may not see it may still be right
+
+
 async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation:
     snapshot = observation.snapshot
-    changed = await _with_read_hooks(cluster.reader, observation.applications, snapshot.states)
+    changed = await _with_read_hooks(cluster, observation.applications, snapshot.states)
     return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed}))
 
 
@@ -185,53 +239,42 @@ def _judged(applications: Iterable[Application]) -> frozenset[ResourceKind]:
 
 async def _resource_states(cluster: Cluster, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
     """Of objects that are gates of their own."""
-    if not refs:
-        return {}
-    try:
-        discovery = await cluster.reader.discover()
-    except KubeError as error:
-        return dict.fromkeys(refs, unreadable(error))
-    found = {name: await resource_state(cluster, discovery, ref) for name, ref in refs.items()}
+    found = {name: await resource_state(cluster, ref) for name, ref in refs.items()}
     return {name: state for name, state in found.items() if state is not None}
 
 
-async def resource_state(cluster: Cluster, discovery: Discovery, ref: ResourceRef) -> ResourceState | None:
+async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | None:
     """None if it is not there, or nobody serves its kind."""
     group, _, version = ref.api_version.rpartition("/")
-    resource = discovery.find(ref.kind, group, version)
-    if resource is None:
-        return None
-    namespace = (ref.namespace or "default") if resource.namespaced else ""
     try:
+        resource = await cluster.served.find(ref.kind, group, version)
+        if resource is None:
+            return None
+        namespace = (ref.namespace or "default") if resource.namespaced else ""
         item = await cluster.reader.get(resource.named(ref.name, namespace))
     except NotFound:
         return None
-    except KubeError as error:
-        return unreadable(error)
+    except KubeError as error:  # whoever waits for it may see it later; a run does not end because of one object
+        return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
     return await cluster.judge.judge(item)
 
 
-def unreadable(error: KubeError) -> ResourceState:
-    """Whoever waits for it may see it later; a run does not end because of one object."""
-    return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
-
-
 async def _with_read_hooks(
-    reader: KubeReader, applications: Mapping[str, Application], states: Mapping[str, State]
+    cluster: Cluster, applications: Mapping[str, Application], states: Mapping[str, State]
 ) -> dict[str, State]:
     """With what hooks say of themselves; only where there are hooks is anything read."""
     rows = {name: found for name, application in applications.items() if (found := hook_rows(application))}
     if not rows:
         return {}
     try:
-        discovery, changed = await reader.discover(), dict[str, "State"]()
+        discovery, changed = await cluster.served.discovery(), dict[str, "State"]()
     except KubeError:
         return {}
     for name, found in rows.items():
         state = states[name]
         assert isinstance(state, ApplicationState)
         if state.operation:
-            read = [row.hook(await _annotations(reader, discovery, row)) for row in found]
+            read = [row.hook(await _annotations(cluster.reader, discovery, row)) for row in found]
             hooks = tuple(hook for hook in read if hook)
             changed[name] = replace(state, operation=replace(state.operation, hooks=hooks))
     return changed

@@ -12,7 +12,7 @@ from windlass.core.platform.annotations import merged
 from windlass.core.platform.reports import Action, ApiCalls, Run
 from windlass.kube.api_errors import NotFound
 from windlass.operations.detaching import detached_words, detachment_for, ordered
-from windlass.operations.observing import listed, observation_of
+from windlass.operations.observing import check_place, listed, observation_of
 
 if TYPE_CHECKING:
     from windlass.argo.roots import Root
@@ -49,6 +49,8 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
     """By what Argo CD knows now: it is not asked to look again, for that would be a write."""
     started, names = cluster.now(), wish.platform.graph.names
     view = await listed(cluster, wish.platform, names)
+    if wish.action is Action.DEPLOY:
+        await check_place(cluster, view)
     observation = await observation_of(cluster, wish.platform, names, started, view)
     platform, snapshot = merged(wish.platform, observation.annotated, wish.stated), observation.snapshot
     if wish.action is Action.TEARDOWN:

@@ -23,6 +23,7 @@ from windlass.operations.explaining import Explaining
 from windlass.operations.keeping import Keeping, Kept
 from windlass.operations.leftovers import Leftovers
 from windlass.operations.looking import Looking, unseen_words
+from windlass.operations.observing import check_place
 from windlass.operations.preflights import Right
 from windlass.operations.runs import Asked
 from windlass.operations.scenes import Scene, scene_of
@@ -73,16 +74,22 @@ class _Teardown(Course):
             return reports.of_plan(self.run(), self.platform, plan, snapshot)
         if plan.is_empty and (removal := await control.unless_stopped(self._left())) is not None:
             return self._ended(plan, snapshot, (), removal)
-        looking = Looking(self.access.client, await self.access.client.discover())
-        keeping = Keeping(looking, self.writer, self._wish.policy, self.access.run_id)
-        keeping.require()
-        await control.unless_stopped(preflights.check(self.access.client, self._rights()))
+        keeping = await control.unless_stopped(self._checked())
         async with self.locked():
             plan, outcomes, removal = await self._carried_out(keeping)
             is_all = self._wish.scope.is_whole and all(outcome.is_good for outcome in outcomes)
             self.lock.is_last = is_all and plan.can_run and not control.stop.is_set()
         self.begin(RunPhase.REPORT)
         return self._ended(plan, await self.live.snapshot(), outcomes, removal)
+
+    async def _checked(self) -> Keeping:
+        """Whether it may and can be done, before anything is changed."""
+        await check_place(self.live.cluster, self.live.applications.view)
+        looking = Looking(self.access.client, await self.live.cluster.served.discovery())
+        keeping = Keeping(looking, self.writer, self._wish.policy, self.access.run_id)
+        keeping.require()
+        await preflights.check(self.access.client, self._rights())
+        return keeping
 
     async def _observed(self) -> tuple[Plan, Snapshot]:
         self.begin(RunPhase.OBSERVE)
@@ -103,7 +110,7 @@ class _Teardown(Course):
 
     async def _looked(self) -> tuple[Looking, Scene]:
         """At everything, to know afterwards what was whose."""
-        looking = Looking(self.access.client, await self.access.client.discover())
+        looking = Looking(self.access.client, await self.live.cluster.served.discovery())
         view, scope = self.live.applications.view, self._wish.scope
         scene = scene_of(view, self.platform, scope, self._detachment, self.access.argocd)
         look = await looking.everything()
@@ -177,7 +184,7 @@ class _Teardown(Course):
             detached=detached,
         )
         steps = Removals(stage)
-        conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop, control.fail)
+        conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop, control.fail, stage.waits)
         outcomes = await embedded.run(plan, self.platform, conduct)
         self._diagnostics = steps.diagnostics
         return outcomes

@@ -165,7 +165,7 @@ def _proven(state: State, patience: Patience, now: datetime) -> State:
     return replace(state, health=_MEANING.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
 
 
-def _closed(state: State, patience: Patience, now: datetime) -> gates.Wait | gates.RefreshNeeded | gates.Failed | None:
+def _closed(state: State, patience: Patience, now: datetime) -> gates.Closed | None:
     judgement = _judgement(state, patience, now)
     return None if isinstance(judgement, gates.Open) else judgement
 

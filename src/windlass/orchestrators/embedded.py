@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import scheduling
 from windlass.core.platform.events import NodeEnded
-from windlass.core.platform.gates import Open
+from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.scheduling import Limits, Schedule
 from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
 
     from windlass.core.platform.applications import Platform
@@ -35,6 +35,8 @@ class Conduct:
     tell: Tell
     stop: asyncio.Event
     broke: Callable[[WindlassError], None]
+    waits: Mapping[str, str] = field(default_factory=dict)
+    """What each step under way is waiting for, in its own words."""
 
 
 async def run(plan: Plan, platform: Platform, conduct: Conduct) -> tuple[Outcome, ...]:
@@ -73,7 +75,12 @@ class _Run:
             for task in (watching, *under_way):
                 task.cancel()
         for name in sorted(self._schedule.running):
-            self._tell(Outcome(name, Result.INTERRUPTED, started=self._started[name], finished=self._conduct.now()))
+            judgement = Failed(Reason.INTERRUPTED, self._under_way(name))
+            self._tell(Outcome(name, Result.INTERRUPTED, judgement, (), self._started[name], self._conduct.now()))
+
+    def _under_way(self, name: str) -> str:
+        waits = self._conduct.waits.get(name)
+        return f"when the run ended it was waiting: {waits}" if waits else "it was under way when the run ended"
 
     async def _wait_for_stop(self) -> None:
         await self._conduct.stop.wait()

@@ -140,7 +140,8 @@ class Failed:
     """Another attempt would end the same."""
 
 
-Judgement = Open | Wait | RefreshNeeded | Failed
+Closed = Wait | RefreshNeeded | Failed
+Judgement = Open | Closed
 
 
 def first_seen(state: State | None, now: datetime) -> Seen:
@@ -161,7 +162,7 @@ def followed(seen: Seen, state: State | None, now: datetime) -> Seen:
         earlier_revisions=earlier,
         succeeded_since=(seen.succeeded_since or now) if succeeded else None,
         healthy_since=(seen.healthy_since or now) if state and state.health is Health.HEALTHY else None,
-        sick_since=(seen.sick_since or now) if state and _is_sick(state) else None,
+        sick_since=(seen.sick_since or now) if state and is_sick(state) else None,
         refresh_asked=succeeded and (seen.refresh_asked or asked_now),
     )
 
@@ -181,7 +182,7 @@ def _wants_refresh(state: State | None) -> bool:
     return isinstance(state, ApplicationState) and state.refresh_requested
 
 
-def _is_sick(state: State) -> bool:
+def is_sick(state: State) -> bool:
     return state.health is Health.DEGRADED or (isinstance(state, ApplicationState) and bool(state.errors))
 
 
@@ -205,8 +206,8 @@ def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa:
     if (verdict := _judge_operation(wanted, seen, state)) is not None:
         return verdict
     if state.errors:
-        error, evidence = state.errors[0], _evidence(wanted, state, None, now)
-        return _judge_sickness(Reason.ERROR_CONDITION, f"{error.type}: {error.message}", evidence, wanted, seen)
+        evidence = _evidence(wanted, state, None, now)
+        return _judge_sickness(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, wanted, seen)
     proof = _proof(wanted, seen, state, now)
     if not isinstance(proof, Proof):
         return proof

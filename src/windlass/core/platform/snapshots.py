@@ -85,6 +85,9 @@ class Condition:
     type: str
     message: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}"
+
     @property
     def is_error(self) -> bool:
         return self.type.endswith("Error")

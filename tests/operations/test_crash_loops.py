@@ -1,0 +1,42 @@
+"""What crashes again and again without a readiness probe: ready whenever it runs, so healthy for a moment each time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests import builders
+from tests.operations.test_deploy_troubles import deployed
+from tests.operations.worlds import begin
+from tests.sandbox.actors import stages
+from tests.sandbox.actors.objects import application, config, workload
+from windlass.core.platform.applications import Patience, Retries
+from windlass.sandbox.actors.behaviours import PREFIX
+
+CRASHING = {f"{PREFIX}fails-with": "CrashLoopBackOff", f"{PREFIX}ready-after": "0s", f"{PREFIX}ends-after": "5s"}
+
+
+@pytest.mark.parametrize(
+    ("stability", "code", "results"),
+    [(0, 2, {"web": "failed", "next": "succeeded"}), (30, 1, {"web": "failed", "next": "skipped"})],
+)
+def test_stability_keeps_its_gate_shut_and_without_it_the_end_of_the_run_tells(
+    stability: int, code: int, results: dict[str, str]
+) -> None:
+    """Without a probe and without stability nothing tells its first moments from health: the pages say so."""
+    slow = workload(name="next", annotations={f"{PREFIX}ready-after": "30s"})
+    files = {"web/all.yaml": [config(), workload(annotations=CRASHING)], "next/all.yaml": [slow]}
+    made = builders.platform("next: web; web:")
+    patience = Patience(stability=timedelta(seconds=stability))
+    nodes = {name: replace(node, patience=patience, retries=Retries(1)) for name, node in made.applications.items()}
+
+    async def main() -> None:
+        async with stages.world() as w:
+            await begin(w, files, application(), application("next"))
+            report = await deployed(w, replace(made, applications=nodes))
+            assert {each.name: str(each.result) for each in report.components} == results
+            assert report.summary.exit_code == code
+
+    stages.run(main())
