@@ -10,9 +10,11 @@ from tests.builders import platform
 from tests.operations.worlds import APPS
 from tests.sandbox.actors.objects import URL, application, config, workload
 from windlass.argo.roots import Root
+from windlass.core.platform.reports import Action
 from windlass.core.platform.scopes import parse_scope
 from windlass.core.platform.volumes import Policy
-from windlass.operations import deploy, teardown
+from windlass.operations import deploy, planning, teardown
+from windlass.operations.observing import Cluster
 from windlass.operations.runs import Access, Control
 from windlass.sandbox.actors.argocd.repositories import MemoryRepository
 from windlass.simulation.transports import AGENT
@@ -70,6 +72,11 @@ class Stand:
     async def torn_down(self, scope: str = "platform", policy: str = "retain", **changes: Any) -> Report:
         wish = teardown.Wish("development", self.platform, parse_scope(scope), frozenset(), Policy(policy))
         return await teardown.teardown(self.access(**changes), wish)
+
+    async def foretold(self, policy: Policy) -> Report:
+        everything = parse_scope("platform")
+        wish = planning.Wish(Action.TEARDOWN, "development", self.platform, everything, policy=policy)
+        return (await planning.plan(Cluster(self.access().client, self.access().now), wish)).report
 
     def writes(self) -> list[Entry]:
         """Of ours."""

@@ -10,7 +10,9 @@ from tests.operations.teardowns import OWN, Stand, pod_of, stand
 from tests.operations.worlds import APPS, after
 from tests.sandbox.actors.objects import application, claim, config, workload
 from tests.sandbox.actors.stages import World, run, world
+from windlass.core.platform.volumes import Policy
 from windlass.errors import ExitCode, WindlassError
+from windlass.operations.teardown import UNFINISHED
 from windlass.sandbox.actors.snapshots import CLASSES, GROUP, install_snapshots
 from windlass.sandbox.faults import Fault
 
@@ -130,9 +132,59 @@ def test_a_volume_that_is_not_retained_although_asked_keeps_everything() -> None
         async with world() as w:
             s = await with_data(w)
             w.sandbox.server.faults.add(Fault(verb="patch", kind=VOLUMES, code=403, reason="Forbidden", times=None))
-            with pytest.raises(WindlassError, match="Forbidden"):
-                await s.torn_down()
+            report = await s.torn_down()
+            assert report.summary.exit_code == 1
+            assert any("Forbidden" in words for words in report.notices), report.notices
             assert s.deleted() == []
+
+    run(main())
+
+
+def test_a_server_that_fails_after_the_last_delete_leaves_a_report() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await with_data(w)
+            w.sandbox.server.faults.add(Fault(verb="list", kind=VOLUMES, code=500, skip=3, times=None))
+            report = await s.torn_down()
+            assert report.summary.exit_code == 2
+            assert {str(each.result) for each in report.components} == {"succeeded"}
+            assert UNFINISHED in report.removal.orphans
+            assert await s.names(APPS) == []
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (Policy.RETAIN, "is retained"),
+        (Policy.DELETE, "goes, and its data with it"),
+        (Policy.SNAPSHOT, "goes after a snapshot of it is ready"),
+    ],
+)
+def test_a_plan_tells_what_becomes_of_volumes(policy: Policy, words: str) -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await with_data(w)
+            await serve_snapshots(w)
+            before = len(s.writes())
+            report = await s.foretold(policy)
+            told = sorted(
+                each.split(" of claim ")[1] for each in report.notices if each.startswith("PersistentVolume ")
+            )
+            assert told == [f"{claim} {words}" for claim in ("data/data-db-0", "data/data-db-1", "default/own")]
+            assert (report.summary.exit_code, len(s.writes())) == (0, before)
+
+    run(main())
+
+
+def test_a_plan_is_refused_for_what_the_run_would_be() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await with_data(w)
+            with pytest.raises(WindlassError, match="is not served") as caught:
+                await s.foretold(Policy.SNAPSHOT)
+            assert caught.value.exit_code is ExitCode.INVALID
 
     run(main())
 
@@ -192,10 +244,9 @@ def test_without_a_good_snapshot_nothing_goes(ready: bool, driver: str, words: s
         async with world() as w:
             s = await with_data(w)
             await serve_snapshots(w, ready=ready, driver=driver)
-            with pytest.raises(WindlassError) as caught:
-                await s.torn_down(policy="snapshot")
-            assert words in str(caught.value)
-            assert caught.value.exit_code is ExitCode.FAILURE
+            report = await s.torn_down(policy="snapshot")
+            assert report.summary.exit_code == 1
+            assert any(words in notice for notice in report.notices), report.notices
             assert s.deleted() == []
 
     run(main())

@@ -16,6 +16,7 @@ from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.cli.telling import Followed, following, shown
 from windlass.core.platform.events import PhaseBegan, RunPhase
+from windlass.core.platform.volumes import Policy
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
 from windlass.operations.observing import ARGOCD
@@ -47,6 +48,11 @@ def argocd_of(settings: Settings) -> str:
     return settings.environment.model.argocd_namespace if settings.environment else ARGOCD
 
 
+def policy_of(settings: Settings) -> Policy:
+    """For volumes, where something is removed."""
+    return Policy(str(settings.values["pv-policy"].value))
+
+
 def checks_of(settings: Settings) -> HealthScripts:
     return health_scripts.mounted(settings.mounts.health_scripts)
 
@@ -55,7 +61,7 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
     """What an action would do. It holds nothing that could write."""
     platform, scope = settings.assembled.platform, settings.scope
     stated, root = settings.assembled.stated, root_of(settings)
-    wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root)
+    wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root, policy_of(settings))
 
     reading = connecting.reading(options, environ, argocd_of(settings), checks_of(settings))
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from windlass.cli import acting
 from windlass.core.platform.reports import Action
-from windlass.core.platform.volumes import Policy
 from windlass.operations import teardown
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def torn_down(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
         settings.assembled.platform,
         settings.scope,
         settings.assembled.stated,
-        Policy(str(settings.values["pv-policy"].value)),
+        acting.policy_of(settings),
     )
 
     async def act(access: Access) -> Report:

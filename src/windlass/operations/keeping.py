@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from windlass.argo.writing import Writer
     from windlass.core.platform.volumes import Place
+    from windlass.kube.discovery import Discovery
+    from windlass.kube.readers import KubeReader
     from windlass.operations.looking import Looking
+    from windlass.operations.scenes import Scene
 
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
@@ -88,72 +91,82 @@ class Kept:
     items: frozenset[Item] = frozenset()
 
 
+def check_policy(policy: Policy, discovery: Discovery) -> None:
+    """Before anything is written: can it be kept?"""
+    if policy is Policy.SNAPSHOT and discovery.find("VolumeSnapshot", SNAPSHOTS) is None:
+        raise InvalidInput(
+            f"volumes cannot be snapshotted here: {SNAPSHOTS} is not served",
+            hint="choose --pv-policy retain or delete, or install a snapshot controller with its definitions",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What a removal endangers."""
+
+    volumes: tuple[Volume, ...] = ()
+    """Bound."""
+    claims: tuple[Claim, ...] = ()
+    """Of StatefulSets: nothing else removes them."""
+    templates: tuple[Template, ...] = ()
+
+
+async def observed(reader: KubeReader, scene: Scene) -> Data:
+    """Of what goes: claims that were made, claims of its StatefulSets, all in namespaces of its own."""
+    owned, namespaces = scene.belongings(list(scene.going)), scene.namespaces
+    sets = (await reader.list(STATEFUL_SETS.everywhere, _Set)).items
+    theirs = [each for each in sets if each.metadata.uid in owned or each.metadata.namespace in namespaces]
+    templates = tuple(
+        Template(template.metadata.name, each.metadata.name, each.metadata.namespace)
+        for each in theirs
+        for template in each.spec.volume_claim_templates
+    )
+    listed = (await reader.list(CLAIMS.everywhere, _Claim)).items
+    claims = [Claim((each.metadata.namespace, each.metadata.name), each.metadata.uid) for each in listed]
+    named = frozenset((item.namespace, item.name) for item in scene.made if item.kind == CLAIMS.kind and not item.group)
+    meant = Meant(named, templates, frozenset(namespaces))
+    return Data(endangered(claims, await _bound(reader), meant), claims_of_sets(claims, templates), templates)
+
+
+async def _bound(reader: KubeReader) -> list[Volume]:
+    listed = (await reader.list(VOLUMES.everywhere, _Volume)).items
+    return [_read(each) for each in listed if each.status.phase == "Bound" and each.spec.claim_ref]
+
+
 @dataclass(slots=True)
 class Keeping:
     looking: Looking
     writer: Writer
     policy: Policy
     run_id: str
-    volumes: tuple[Volume, ...] = ()
-    """Bound, and in danger."""
-    claims: tuple[Claim, ...] = ()
-    """Of StatefulSets: nothing else removes them."""
-    templates: tuple[Template, ...] = ()
+    data: Data = Data()
     snapshots: dict[Place, str] = field(default_factory=dict)
-
-    async def observe(self, made: Collection[Item], owned: Collection[str], namespaces: Collection[str]) -> None:
-        """What is meant: claims that were made, claims of StatefulSets among these uids, all in these namespaces."""
-        reader = self.looking.reader
-        sets = (await reader.list(STATEFUL_SETS.everywhere, _Set)).items
-        theirs = [each for each in sets if each.metadata.uid in owned or each.metadata.namespace in namespaces]
-        self.templates = tuple(
-            Template(template.metadata.name, each.metadata.name, each.metadata.namespace)
-            for each in theirs
-            for template in each.spec.volume_claim_templates
-        )
-        listed = (await reader.list(CLAIMS.everywhere, _Claim)).items
-        claims = [Claim((each.metadata.namespace, each.metadata.name), each.metadata.uid) for each in listed]
-        named = frozenset((item.namespace, item.name) for item in made if item.kind == CLAIMS.kind and not item.group)
-        self.claims = claims_of_sets(claims, self.templates)
-        self.volumes = endangered(claims, await self._bound(), Meant(named, self.templates, frozenset(namespaces)))
-
-    async def _bound(self) -> list[Volume]:
-        listed = (await self.looking.reader.list(VOLUMES.everywhere, _Volume)).items
-        return [_read(each) for each in listed if each.status.phase == "Bound" and each.spec.claim_ref]
-
-    def require(self) -> None:
-        """Before anything is written: can the policy be kept?"""
-        if self.policy is Policy.SNAPSHOT and self.looking.discovery.find("VolumeSnapshot", SNAPSHOTS) is None:
-            raise InvalidInput(
-                f"volumes cannot be snapshotted here: {SNAPSHOTS} is not served",
-                hint="choose --pv-policy retain or delete, or install a snapshot controller with its definitions",
-            )
 
     async def secure(self) -> None:
         """Before the first delete."""
         if self.policy is Policy.RETAIN:
             await self._retain()
-        if self.policy is Policy.SNAPSHOT and self.volumes:
+        if self.policy is Policy.SNAPSHOT and self.data.volumes:
             await self._snapshot()
 
     async def _retain(self) -> None:
-        for volume in self.volumes:
+        for volume in self.data.volumes:
             if not volume.is_retained:
                 self.writer.allow()
                 change = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
                 await self.writer.client.patch(VOLUMES.named(volume.name), change)
-        shown = {volume.name: volume.is_retained for volume in await self._bound()}
-        wrong = [volume.name for volume in self.volumes if not shown.get(volume.name, True)]
+        shown = {volume.name: volume.is_retained for volume in await _bound(self.looking.reader)}
+        wrong = [volume.name for volume in self.data.volumes if not shown.get(volume.name, True)]
         if wrong:
             raise WindlassError(f"not retained although it was asked for: {', '.join(wrong)}; nothing was deleted")
 
     async def _snapshot(self) -> None:
         classes = await self._classes()
-        missing = sorted({volume.driver for volume in self.volumes if not class_for(volume.driver, classes)})
+        missing = sorted({volume.driver for volume in self.data.volumes if not class_for(volume.driver, classes)})
         if missing:
             hint = f"make one for {', '.join(name or 'volumes without a driver' for name in missing)}"
             raise WindlassError("some volumes have no VolumeSnapshotClass; nothing was deleted", hint=hint)
-        for volume in self.volumes:
+        for volume in self.data.volumes:
             await self._create(volume, class_for(volume.driver, classes))
         await self._until_ready()
 
@@ -206,12 +219,12 @@ class Keeping:
 
     async def give_up(self) -> None:
         """After the last delete: claims of StatefulSets that are gone, where the policy is not to keep them."""
-        if self.policy is Policy.RETAIN or not (self.claims or self.volumes):
+        if self.policy is Policy.RETAIN or not (self.data.claims or self.data.volumes):
             return
         left = (await self.looking.reader.list(STATEFUL_SETS.everywhere, _Set)).items
         living = {(each.metadata.namespace, each.metadata.name) for each in left}
-        dead = [each for each in self.templates if (each.namespace, each.set_name) not in living]
-        gone = claims_of_sets(self.claims, dead)
+        dead = [each for each in self.data.templates if (each.namespace, each.set_name) not in living]
+        gone = claims_of_sets(self.data.claims, dead)
         for claim in gone:
             await self.writer.delete(CLAIMS.named(claim.place[1], claim.place[0]), claim.uid)
         await self._until_gone(gone)
@@ -221,7 +234,7 @@ class Keeping:
         places = {claim.place for claim in claims}
         while waited < GIVEN_UP_WITHIN:
             there = await self._there()
-            waiting = [each for each in self.volumes if each.name in there and not there[each.name].is_retained]
+            waiting = [each for each in self.data.volumes if each.name in there and not there[each.name].is_retained]
             claimed = (await self.looking.reader.list(CLAIMS.everywhere, _Claim)).items
             places &= {(each.metadata.namespace, each.metadata.name) for each in claimed}
             released = [
@@ -239,7 +252,7 @@ class Keeping:
     async def kept(self) -> Kept:
         """What became of it all."""
         there = await self._there()
-        volumes = [there[each.name] for each in self.volumes if each.name in there]
+        volumes = [there[each.name] for each in self.data.volumes if each.name in there]
         retained = [f"{_item(each)} of claim {'/'.join(each.claim)}" for each in volumes if each.is_retained]
         stuck: list[str] = []
         if self.policy is not Policy.RETAIN:
@@ -248,7 +261,7 @@ class Keeping:
         retained += [f"{item} of claim {item.namespace}/{self.snapshots[item.namespace, item.name]}" for item in made]
         items = {_item(each) for each in volumes} | set(made)
         if self.policy is Policy.RETAIN:
-            items |= {Item("", CLAIMS.kind, *claim.place) for claim in self.claims}
+            items |= {Item("", CLAIMS.kind, *claim.place) for claim in self.data.claims}
             items |= {Item("", CLAIMS.kind, *each.claim) for each in volumes}
         return Kept(tuple(retained), tuple(stuck), frozenset(items))
 

@@ -10,9 +10,13 @@ from windlass.argo.applications import APPLICATIONS, Application
 from windlass.core.platform import plans, reports, suspicions
 from windlass.core.platform.annotations import merged
 from windlass.core.platform.reports import Action, ApiCalls, Run
+from windlass.core.platform.volumes import Policy, foretold
 from windlass.kube.api_errors import NotFound
 from windlass.operations.detaching import detached_words, detachment_for, ordered
+from windlass.operations.keeping import check_policy, observed
+from windlass.operations.looking import Looking
 from windlass.operations.observing import check_place, listed, observation_of
+from windlass.operations.scenes import scene_of
 
 if TYPE_CHECKING:
     from windlass.argo.roots import Root
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.reports import Report
     from windlass.core.platform.scopes import Scope
     from windlass.operations.observing import Cluster
+    from windlass.operations.scenes import Scene
 
 _PLANNERS = {Action.DEPLOY: plans.for_deploy, Action.TEARDOWN: plans.for_teardown}
 
@@ -36,6 +41,7 @@ class Wish:
     stated: frozenset[str] = frozenset()
     """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
     root: Root | None = None
+    policy: Policy = Policy.RETAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
         detachment = detachment_for(view, platform, wish.scope, cluster.argocd)
         found = replace(found, unmet=(*found.unmet, *detachment.refused))
         notices += [detached_words(maker) for maker in detachment.first]
+        notices += await _data(cluster, wish.policy, scene_of(view, platform, wish.scope, detachment, cluster.argocd))
     counts = cluster.reader.counts
     run = Run(
         action=wish.action,
@@ -77,6 +84,14 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
     )
     report = reports.of_plan(run, platform, found, snapshot)
     return Planned(found, replace(report, notices=tuple(notices)), is_root_written=bool(change))
+
+
+async def _data(cluster: Cluster, policy: Policy, scene: Scene) -> list[str]:
+    """What would become of volumes; an error where that cannot be."""
+    looking = Looking(cluster.reader, await cluster.served.discovery())
+    check_policy(policy, looking.discovery)
+    seen = scene.seen((await looking.everything()).found)
+    return foretold(policy, (await observed(cluster.reader, seen)).volumes)
 
 
 async def _root_change(cluster: Cluster, wish: Wish, *, is_needed: bool) -> str:

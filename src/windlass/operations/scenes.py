@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.applications import APPLICATIONS, parse
@@ -39,7 +39,11 @@ class Scene:
     going: Mapping[Place, Application]
     staying: tuple[Application, ...]
     looked: tuple[Found, ...] = ()
-    by_label: bool = field(default=False)
+    by_label: bool = False
+
+    def seen(self, looked: tuple[Found, ...]) -> Scene:
+        """With all that is in the cluster."""
+        return replace(self, looked=looked, by_label=removals.are_labels_marks(looked, self.made))
 
     @property
     def made(self) -> frozenset[Item]:

@@ -20,7 +20,7 @@ from windlass.operations import locking, preflights
 from windlass.operations.courses import Course
 from windlass.operations.detaching import Detaching, detached_words, detachment_for, ordered
 from windlass.operations.explaining import Explaining
-from windlass.operations.keeping import Keeping, Kept
+from windlass.operations.keeping import Keeping, Kept, check_policy, observed
 from windlass.operations.leftovers import Leftovers
 from windlass.operations.looking import Looking, unseen_words
 from windlass.operations.observing import check_place
@@ -86,8 +86,8 @@ class _Teardown(Course):
         """Whether it may and can be done, before anything is changed."""
         await check_place(self.live.cluster, self.live.applications.view)
         looking = Looking(self.access.client, await self.live.cluster.served.discovery())
+        check_policy(self._wish.policy, looking.discovery)
         keeping = Keeping(looking, self.writer, self._wish.policy, self.access.run_id)
-        keeping.require()
         await preflights.check(self.access.client, self._rights())
         return keeping
 
@@ -113,9 +113,7 @@ class _Teardown(Course):
         looking = Looking(self.access.client, await self.live.cluster.served.discovery())
         view, scope = self.live.applications.view, self._wish.scope
         scene = scene_of(view, self.platform, scope, self._detachment, self.access.argocd)
-        look = await looking.everything()
-        by_label = removals.are_labels_marks(look.found, scene.made)
-        return looking, replace(scene, looked=look.found, by_label=by_label)
+        return looking, scene.seen((await looking.everything()).found)
 
     def _rights(self) -> Iterator[Right]:
         for namespace in sorted(self.live.namespaces):
@@ -145,18 +143,17 @@ class _Teardown(Course):
             return Removal(orphans=(UNFINISHED,))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, R]) -> R | None:
-        """None where the run was stopped: there is something to report by now."""
+        """None where the run cannot go on: by now something may have been changed, and that is reported."""
         try:
             return await self.control.unless_stopped(work)
-        except WindlassError:
-            if self.control.stop.is_set():
-                return None
-            raise
+        except WindlassError as error:
+            if not self.control.stop.is_set():
+                self.control.fail(error)
+            return None
 
     async def _prepared(self, keeping: Keeping, scene: Scene) -> dict[Place, Application]:
         """Data is safe and nobody makes anything again, before the first node goes."""
-        owned = scene.belongings(list(scene.going))
-        await keeping.observe(scene.made, owned, scene.namespaces)
+        keeping.data = await observed(keeping.looking.reader, scene)
         await keeping.secure()
         for maker in self._detachment.first:
             self.notice(detached_words(maker))

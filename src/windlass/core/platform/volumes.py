@@ -57,6 +57,21 @@ class Meant:
     namespaces: frozenset[str]
 
 
+def foretold(policy: Policy, volumes: Iterable[Volume]) -> list[str]:
+    """What a removal does with each."""
+    words = {
+        Policy.RETAIN: "is retained",
+        Policy.DELETE: "goes, and its data with it",
+        Policy.SNAPSHOT: "goes after a snapshot of it is ready",
+    }
+    kept = "stays, for its own reclaim policy is Retain"
+    return [
+        f"PersistentVolume {each.name} of claim {'/'.join(each.claim)} "
+        f"{kept if each.is_retained and policy is not Policy.RETAIN else words[policy]}"
+        for each in volumes
+    ]
+
+
 def claims_of_sets(claims: Iterable[Claim], templates: Collection[Template]) -> tuple[Claim, ...]:
     """Nothing removes these when their StatefulSet goes."""
     return tuple(claim for claim in claims if any(template.made(claim.place) for template in templates))
