@@ -22,7 +22,7 @@ PLAN = plans.for_deploy(
     snapshot("ceph=healthy postgres=progressing"),
     parse_scope("platform"),
 )
-WRITTEN = json.dumps(document(PLAN, ABOUT, is_root_written=True))
+WRITTEN = json.dumps(document(PLAN, ABOUT, "a root"))
 
 
 def changed(*path: str | int, to: Any) -> str:
@@ -48,7 +48,7 @@ def refusal(content: bytes) -> InvalidInput | None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    assert understood(WRITTEN.encode(), ABOUT, "plan.json") == essence(PLAN, is_root_written=True)
+    assert understood(WRITTEN.encode(), ABOUT, "plan.json") == essence(PLAN, "a root")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_is_written_is_read_again() -> None:
         (changed("scope", to="app:ceph"), "$.scope", "this plan is for scope 'app:ceph', not 'platform'"),
         (changed("action", to="teardown"), "$.action", "this plan is for action 'teardown', not 'deploy'"),
         (changed("environment", to=None), "$.environment", "Expected `str`, got `null`"),
-        (changed("rootWritten", to="yes"), "$.rootWritten", "Expected `bool`, got `str`"),
+        (changed("root", to=True), "$.root", "Expected `str`, got `bool`"),
         (changed("more", to=1), "$", "unknown field `more`"),
         (changed("two\nlines", to=1), "$", "unknown field `two?lines`"),
         (changed("steps", to="abc"), "$.steps", "Expected `array`, got `str`"),

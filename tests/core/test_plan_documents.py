@@ -50,27 +50,28 @@ BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
     ],
 )
 def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) -> None:
-    approved = essence(plan(BEFORE), is_root_written=False)
-    assert list(differences(approved, essence(plan(now), is_root_written=False))) == told
+    approved = essence(plan(BEFORE), "")
+    assert list(differences(approved, essence(plan(now), ""))) == told
 
 
 @pytest.mark.parametrize(
     ("before", "now", "told"),
     [
-        (True, True, []),
-        (True, False, ["the root would not be written any more"]),
-        (False, True, ["the root would now be written"]),
+        ("main", "main", []),
+        ("main", "", ["the root would not be written any more"]),
+        ("", "main", ["the root would now be written"]),
+        ("main", "next", ["the root would follow next, not main"]),
     ],
 )
-def test_the_root_is_part_of_what_is_approved(before: bool, now: bool, told: list[str]) -> None:
-    approved = essence(plan(BEFORE), is_root_written=before)
-    assert list(differences(approved, essence(plan(BEFORE), is_root_written=now))) == told
+def test_the_root_is_part_of_what_is_approved(before: str, now: str, told: list[str]) -> None:
+    approved = essence(plan(BEFORE), before)
+    assert list(differences(approved, essence(plan(BEFORE), now))) == told
 
 
 def test_another_platform_is_told() -> None:
     other = plans.for_deploy(platform("keycloak: postgres; postgres: ceph"), BEFORE, parse_scope("platform"))
-    approved = essence(plan(snapshot("ceph=healthy postgres=progressing vault=healthy")), is_root_written=False)
-    told = differences(approved, essence(other, is_root_written=False))
+    approved = essence(plan(snapshot("ceph=healthy postgres=progressing vault=healthy")), "")
+    told = differences(approved, essence(other, ""))
     assert told == ("the platform has other applications",)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.argo.applications import APPLICATIONS
+from windlass.core.platform.snapshots import COMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,15 @@ class Root:
     revision: str
     path: str
     parameters: Mapping[str, str]
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return f"{self.path} of {self.repository} at {self.revision} with {values or 'nothing'}"
+
+    @property
+    def is_pinned(self) -> bool:
+        """To a commit; anything else may lead elsewhere tomorrow."""
+        return COMMIT.fullmatch(self.revision) is not None
 
 
 def rendered(root: Root, namespace: str) -> Plain:

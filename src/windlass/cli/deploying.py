@@ -21,7 +21,7 @@ def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str |
     approved = plan_files.read(plan, settings, Action.DEPLOY) if plan else None
     if settings.values["dry-run"].value:
         found = acting.planned(options, environ, settings, Action.DEPLOY)
-        deploy.check_approved(approved, found.plan, is_root_written=found.is_root_written)
+        deploy.check_approved(approved, found.plan, found.root)
         return found.report
     wish = deploy.Wish(
         acting.environment_of(settings),

@@ -48,7 +48,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     action: str
     environment: str
     scope: str
-    root_written: bool
+    root: str
     steps: tuple[_Step, ...]
     unchanged: tuple[Name, ...]
     critical_path: _CriticalPath
@@ -60,7 +60,7 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], action: str,
     settings = acting.loaded(options, environ, NEEDED[wish])
     found = acting.planned(options, environ, settings, wish)
     if out:
-        document = plan_documents.document(found.plan, _about(settings, wish), is_root_written=found.is_root_written)
+        document = plan_documents.document(found.plan, _about(settings, wish), found.root)
         _write(Path(out), msgspec.json.format(msgspec.json.encode(document), indent=2))
     return found.report
 
@@ -84,7 +84,7 @@ def understood(content: bytes, about: Mapping[str, str], path: str) -> Approved:
     for place, what in (*_of_something_else(file, about), *_contradictions(file)):
         raise InvalidInput(what, where=f"{path}: {place}", hint=NEW)
     steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
-    return plan_documents.approved(steps, file.unchanged, is_root_written=file.root_written)
+    return plan_documents.approved(steps, file.unchanged, file.root)
 
 
 def _of_something_else(file: PlanFile, about: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -148,7 +148,7 @@ class _Deploy(Course):
         return (wanted if why else None), why
 
     def _check_approved(self, plan: Plan, root: Plain | None) -> None:
-        check_approved(self._wish.approved, plan, is_root_written=root is not None)
+        check_approved(self._wish.approved, plan, str(self._wish.root) if root else "")
 
     async def _settled(self, root: Plain | None) -> tuple[Plan, Snapshot]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
@@ -216,10 +216,10 @@ def _unchanged(plan: Plan) -> tuple[Outcome, ...]:
     return tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
 
 
-def check_approved(approved: Approved | None, plan: Plan, *, is_root_written: bool) -> None:
+def check_approved(approved: Approved | None, plan: Plan, root: str) -> None:
     if approved is None:
         return
-    found = plan_documents.essence(plan, is_root_written=is_root_written)
+    found = plan_documents.essence(plan, root)
     if differences := plan_documents.differences(approved, found):
         raise Moved(
             f"the cluster has moved since the plan was made: {'; '.join(differences[:SHOWN])}",

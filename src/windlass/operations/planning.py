@@ -48,7 +48,8 @@ class Wish:
 class Planned:
     plan: Plan
     report: Report
-    is_root_written: bool = False
+    root: str = ""
+    """What the root would follow, if it has to be written first."""
 
 
 async def plan(cluster: Cluster, wish: Wish) -> Planned:
@@ -64,6 +65,11 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
     found = _PLANNERS[wish.action](platform, snapshot, wish.scope)
     change = await _root_change(cluster, wish, is_needed=plans.has_undefined(found, snapshot))
     notices = [change] if change else []
+    if change and wish.root and not wish.root.is_pinned:
+        notices.append(
+            f"which commit {wish.root.revision} leads to is known once {roots.NAME} is there: "
+            "to approve an exact one, name a commit as gitRevision"
+        )
     if wish.action is Action.DEPLOY:
         notices += [words for _, words in suspicions.out_of_order(platform, snapshot)]
     else:
@@ -83,7 +89,7 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
         argocd=cluster.argocd,
     )
     report = reports.of_plan(run, platform, found, snapshot)
-    return Planned(found, replace(report, notices=tuple(notices)), is_root_written=bool(change))
+    return Planned(found, replace(report, notices=tuple(notices)), str(wish.root) if change else "")
 
 
 async def _data(cluster: Cluster, policy: Policy, scene: Scene) -> list[str]:

@@ -245,7 +245,7 @@ def planned(*synced: str) -> Situation:
             "action": "deploy",
             "environment": "staging",
             "scope": "platform",
-            "rootWritten": False,
+            "root": "",
             "steps": steps,
             "unchanged": [name for name in ("web",) if name not in synced],
             "criticalPath": {"names": [], "duration": 0.0},

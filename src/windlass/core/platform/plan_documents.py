@@ -26,12 +26,13 @@ class Approved:
 
     steps: Steps
     unchanged: frozenset[str]
-    is_root_written: bool = False
+    root: str = ""
+    """What the root will follow, if it has to be written first."""
 
 
-def essence(plan: Plan, *, is_root_written: bool) -> Approved:
+def essence(plan: Plan, root: str) -> Approved:
     steps = {step.name: (str(step.verb), step.after, step.revisions) for step in plan.steps}
-    return approved(steps, plan.unchanged, is_root_written=is_root_written)
+    return approved(steps, plan.unchanged, root)
 
 
 def _changes_first(steps: Steps) -> Steps:
@@ -43,13 +44,13 @@ def _changes_first(steps: Steps) -> Steps:
     }
 
 
-def document(plan: Plan, about: Mapping[str, str], *, is_root_written: bool) -> dict[str, Any]:
+def document(plan: Plan, about: Mapping[str, str], root: str) -> dict[str, Any]:
     """`about`: action, environment, scope."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         **about,
-        "rootWritten": is_root_written,
+        "root": root,
         "steps": [plain(step) for step in plan.steps],
         "unchanged": list(plan.unchanged),
         "criticalPath": plain(plan.critical_path),
@@ -57,8 +58,8 @@ def document(plan: Plan, about: Mapping[str, str], *, is_root_written: bool) -> 
     }
 
 
-def approved(steps: Steps, unchanged: Iterable[str], *, is_root_written: bool) -> Approved:
-    return Approved(_changes_first(steps), frozenset(unchanged), is_root_written)
+def approved(steps: Steps, unchanged: Iterable[str], root: str) -> Approved:
+    return Approved(_changes_first(steps), frozenset(unchanged), root)
 
 
 def differences(approved: Approved, found: Approved) -> tuple[str, ...]:
@@ -67,8 +68,10 @@ def differences(approved: Approved, found: Approved) -> tuple[str, ...]:
 
 
 def _differences(approved: Approved, found: Approved) -> Iterator[str]:
-    if approved.is_root_written != found.is_root_written:
-        yield "the root would now be written" if found.is_root_written else "the root would not be written any more"
+    if approved.root and found.root and approved.root != found.root:
+        yield f"the root would follow {found.root}, not {approved.root}"
+    elif approved.root != found.root:
+        yield "the root would now be written" if found.root else "the root would not be written any more"
     for name in sorted(approved.steps.keys() | found.steps.keys()):
         before, now = approved.steps.get(name), found.steps.get(name)
         if before is None and now is not None:

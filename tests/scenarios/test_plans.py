@@ -1,0 +1,71 @@
+"""Plans as a process: made without a write, kept in a file, and then done exactly so, or refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.invariants.stages import ENVIRONMENT, Stage, staged
+from tests.simulation.scenarios import APPLICATIONS, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with staged(tmp_path, told("b: a")) as found:
+        yield found
+
+
+def writes(stage: Stage) -> list[str]:
+    return [f"{entry.verb} {entry.name}" for entry in stage.entries if entry.is_write]
+
+
+def test_a_plan_and_a_dry_run_write_nothing_and_say_the_same(stage: Stage) -> None:
+    planned = stage.windlass("plan", *stage.files, "--format", "json")
+    assert (planned.code, writes(stage)) == (0, []), planned.output
+    dry = stage.deploy(environ={"DRY_RUN": "true"})
+    assert (dry.code, dry.writes) == (0, [])
+    assert dry.report["steps"] == json.loads(planned.stdout)["steps"]
+    assert [step["name"] for step in dry.report["steps"]] == ["a", "b"]
+
+
+def test_what_was_approved_is_done_and_not_a_second_time(stage: Stage) -> None:
+    plan = str(stage.folder / "plan.json")
+    assert stage.windlass("plan", *stage.files, "--out", plan).code == 0
+    done = stage.deploy("--plan", plan)
+    assert (done.code, done.results) == (0, {"a": "succeeded", "b": "succeeded"})
+    again = stage.deploy("--plan", plan)
+    assert (again.code, again.writes) == (1, [])
+    assert "the cluster has moved since the plan was made" in again.ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("gitRevision: main", "gitRevision: next"), ("domain: example.org", "domain: other.test")]
+)
+def test_a_root_that_would_be_another_one_is_refused(stage: Stage, before: str, after: str) -> None:
+    plan = str(stage.folder / "plan.json")
+    planned = stage.windlass("plan", *stage.files, "--out", plan)
+    assert "to approve an exact one, name a commit as gitRevision" in planned.stdout
+    stage.write("environment.yaml", ENVIRONMENT.replace(before, after))
+    done = stage.deploy("--plan", plan)
+    assert (done.code, done.writes) == (1, []), done.ended.output
+    assert "the root would follow root of" in done.ended.stderr
+
+
+def test_the_environment_file_becomes_parameters_of_the_root(stage: Stage) -> None:
+    stage.write("environment.yaml", f"{ENVIRONMENT}clusterName: north\n")
+    assert stage.deploy().code == 0
+    root = stage.cluster.do(stage.cluster.sandbox.caller().find(APPLICATIONS, "platform-root", "argocd"))
+    source = root["spec"]["source"]
+    assert source["path"] == "root"
+    assert {row["name"]: row["value"] for row in source["helm"]["parameters"]} == {
+        "clusterName": "north",
+        "domain": "example.org",
+        "environment": "development",
+        "targetRevision": "$ARGOCD_APP_REVISION",
+    }
