@@ -16,6 +16,7 @@ from windlass.cli import connecting
 from windlass.cli.options import given
 from windlass.cli.telling import Followed, following, shown
 from windlass.core.platform.events import PhaseBegan, RunPhase
+from windlass.core.platform.events import Planned as PlanMade
 from windlass.core.platform.volumes import Policy
 from windlass.kube.clients import KubeClient
 from windlass.operations import planning
@@ -62,15 +63,23 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
     platform, scope = settings.assembled.platform, settings.scope
     stated, root = settings.assembled.stated, root_of(settings)
     wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root, policy_of(settings))
-
     reading = connecting.reading(options, environ, argocd_of(settings), checks_of(settings))
 
-    async def work() -> Planned:
-        async with connecting.within(_limit(settings)), reading as cluster:
-            return await planning.plan(cluster, wish)
+    run = Followed(action, settings.values, settings.mounts)
 
-    found = connecting.run(work())
-    return replace(found, report=shown(found.report, Followed(action, settings.values, settings.mounts)))
+    async def work() -> Planned:
+        async with following(run, environ) as tell:
+            tell(PhaseBegan(RunPhase.CONNECT))
+            async with connecting.within(_limit(settings)), reading as cluster:
+                tell(PhaseBegan(RunPhase.OBSERVE))
+                found = await planning.plan(cluster, wish)
+            tell(PhaseBegan(RunPhase.PLAN))
+            tell(PlanMade(found.plan))
+            report = shown(found.report, run)
+            tell.ended(report)
+            return replace(found, report=report)
+
+    return connecting.run(work())
 
 
 def root_of(settings: Settings) -> Root | None:
@@ -101,7 +110,7 @@ def acted(
 
 async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -> Report:
     client = KubeClient(calls)
-    limit = _limit(settings)
+    limit, began = _limit(settings), client.clock.monotonic()
     try:
         _stop_by_signals(control)
         control.tell(PhaseBegan(RunPhase.CONNECT))
@@ -110,9 +119,9 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
                 now = await control.unless_stopped(connecting.server_clock(calls))
         except Stopped:
             now = client.clock.now  # nothing more is asked: there is only a report to make
-        argocd = argocd_of(settings)
+        argocd, left = argocd_of(settings), limit - timedelta(seconds=client.clock.monotonic() - began)
         async with health_judges.scripted(client, argocd, checks_of(settings)) as judge:
-            return await act(Access(client, now, argocd, str(uuid.uuid4()), control, limit, judge))
+            return await act(Access(client, now, argocd, str(uuid.uuid4()), control, left, judge))
     finally:
         await client.close()
 

@@ -128,7 +128,7 @@ def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy")
+@setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy", *FOLLOWED)
 @click.option(
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from windlass.cli.options import pasteable
 from windlass.core.platform import foreign_texts
 from windlass.core.platform.events import Level, Noticed
+from windlass.errors import WindlassError
 from windlass.kube.clocks import Clock
 from windlass.telemetry.emitting import Ways, emitting
 from windlass.telemetry.following import Redacting, Telling
@@ -60,7 +61,12 @@ async def following(run: Followed, environ: Mapping[str, str]) -> AsyncIterator[
             tell(Noticed(Level.WARN, notice))
         stack.enter_context(library_logs(tell))
         await stack.enter_async_context(emitting(metrics, _ways(run, secrets), tell))
-        yield tell
+        try:
+            yield tell
+        except WindlassError as error:
+            if "logs" in receivers:  # a log is whole by itself; who looks at a terminal is told once
+                tell(Noticed(Level.ERROR, str(error)))
+            raise
 
 
 def _is_watched(run: Followed, environ: Mapping[str, str]) -> bool:

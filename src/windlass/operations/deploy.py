@@ -78,14 +78,17 @@ class _Deploy(Course):
         if not plan.can_run:
             return reports.of_plan(self.run(), self.platform, plan, snapshot)
         if plan.is_empty and root is None:
-            return reports.of_run(self.run(), self.platform, plan, _unchanged(plan), Ending(snapshot))
+            return reports.of_run(
+                self.run(), self.platform, plan, plans.untouched(self.platform, plan, snapshot), Ending(snapshot)
+            )
         await self.control.unless_stopped(preflights.check(self.access.client, self._rights(root)))
         async with self.locked():
             plan, snapshot = await self.control.unless_stopped(self._settled(root))
             if root is None:
                 self._check_approved(plan, root)
+            untouched = plans.untouched(self.platform, plan, snapshot)
             outcomes = await self._carried_out(plan, snapshot)
-            outcomes, snapshot = await self._held((*_unchanged(plan), *outcomes))
+            outcomes, snapshot = await self._held((*untouched, *outcomes))
         self.begin(RunPhase.REPORT)
         failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
         ending = Ending(snapshot, await self.live.diagnostics(failed))
@@ -210,10 +213,6 @@ class _Deploy(Course):
             if each.name in judged:
                 self.control.tell(NodeEnded(each))
         return corrected, snapshot
-
-
-def _unchanged(plan: Plan) -> tuple[Outcome, ...]:
-    return tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
 
 
 def check_approved(approved: Approved | None, plan: Plan, root: str) -> None:

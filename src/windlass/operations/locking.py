@@ -32,9 +32,10 @@ RENEWED_WITHIN = 10.0  # after this long without success nothing is written any 
 LOOKED_AT_EVERY = 1.0
 
 
-def rights(namespace: str) -> Iterator[Right]:
-    """What taking the lock needs."""
-    return (Right(verb, LEASES, namespace) for verb in ("get", "create", "update"))
+def rights(namespace: str, *, is_last: bool = False) -> Iterator[Right]:
+    """What taking the lock needs, and removing it after the last run."""
+    verbs = ("get", "create", "update", *(("delete",) if is_last else ()))
+    return (Right(verb, LEASES, namespace) for verb in verbs)
 
 
 class Locked(WindlassError):

@@ -11,7 +11,6 @@ from windlass.core.platform import plans, removals, reports
 from windlass.core.platform.annotations import merged
 from windlass.core.platform.events import Level, RunPhase
 from windlass.core.platform.makers import Detachment
-from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reports import NOTHING_LEFT, Action, Ending, Removal
 from windlass.core.platform.volumes import Policy
 from windlass.errors import WindlassError
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from windlass.argo.applications import Application, Place
     from windlass.core.platform.applications import Platform
+    from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.plans import Plan
     from windlass.core.platform.removals import Found
     from windlass.core.platform.reports import Report
@@ -119,7 +119,7 @@ class _Teardown(Course):
         for namespace in sorted(self.live.namespaces):
             yield Right("patch", APPLICATIONS, namespace)
             yield Right("delete", APPLICATIONS, namespace)
-        yield from locking.rights(self.access.argocd)
+        yield from locking.rights(self.access.argocd, is_last=self._wish.scope.is_whole)
 
     async def _carried_out(self, keeping: Keeping) -> tuple[Plan, tuple[Outcome, ...], Removal]:
         """Under the lock nobody else moves anything: what is planned now is what is done."""
@@ -234,6 +234,6 @@ class _Teardown(Course):
         run, platform = self.run(), self.platform
         if not plan.can_run:
             return reports.of_plan(run, platform, plan, snapshot)
-        unchanged = tuple(Outcome(name, Result.UNCHANGED) for name in plan.unchanged)
+        unchanged = plans.untouched(platform, plan, snapshot)
         ending = Ending(snapshot, self._diagnostics)
         return reports.of_run(run, platform, plan, (*unchanged, *outcomes), ending, removal)

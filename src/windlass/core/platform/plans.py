@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates, scheduling, scopes
 from windlass.core.platform.applications import ResourceRef
+from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.snapshots import ApplicationState, Phase, Snapshot, State, Sync, wanted_revisions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
-    from datetime import timedelta
 
     from windlass.core.platform.applications import Application, Platform
     from windlass.core.platform.graphs import CriticalPath, Graph
@@ -189,6 +190,19 @@ def _what_is_amiss(application: Application, snapshot: Snapshot) -> str:
         return NOT_THERE
     shown = (state.revisions, state.compared_to) if isinstance(state, ApplicationState) else ((), ())
     return _why_closed(gates.Wanted(*shown, application.patience), state, snapshot)
+
+
+def untouched(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
+    """What is right already, with the evidence for that."""
+    return tuple(_untouched(platform.applications[name], snapshot) for name in plan.unchanged)
+
+
+def _untouched(application: Application, snapshot: Snapshot) -> Outcome:
+    state = snapshot.states.get(application.name)
+    shown = (state.revisions, state.compared_to) if isinstance(state, ApplicationState) else ((), ())
+    wanted = gates.Wanted(*shown, replace(application.patience, stability=timedelta()))
+    judgement = gates.judge(wanted, gates.first_seen(state, snapshot.taken_at), snapshot.taken_at)
+    return Outcome(application.name, Result.UNCHANGED, judgement if isinstance(judgement, gates.Open) else None)
 
 
 def _why_closed(wanted: gates.Wanted, state: State, snapshot: Snapshot) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform import verdicts
+from windlass.core.platform import plans, verdicts
 from windlass.core.platform.applications import ApplicationRef
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
 from windlass.core.platform.graphs import ZERO, CriticalPath
@@ -173,7 +173,7 @@ class Ending:
 
 def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
     """Nothing was done: a dry run, or a run that may not begin, or ended before it did."""
-    outcomes = [Outcome(name, Result.UNCHANGED) for name in plan.unchanged]
+    outcomes = [*plans.untouched(platform, plan, snapshot)]
     outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
     verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time) if run.has_ended_early else verdicts.of_plan(plan)
     components = _components(platform, outcomes, snapshot)
