@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.testbed.bed import Cluster
 
-ROUNDS = 5
+ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
