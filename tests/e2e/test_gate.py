@@ -73,7 +73,7 @@ def is_begun(body: dict[str, Any], commit: str) -> bool:
 
 
 def says_synced_and_healthy(body: dict[str, Any], commit: str) -> bool:
-    """What those wait for who trust the word alone; how often that is early is told, not asserted: it is a matter of luck."""
+    """What those wait for who trust the word alone. How often that is early is a matter of luck: told, not asserted."""
     status = body.get("status", {})
     operation, sync = status.get("operationState", {}), status.get("sync", {})
     return (
