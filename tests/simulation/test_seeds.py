@@ -24,6 +24,16 @@ def test_no_invariant_breaks(first: int) -> None:
     assert any(each.removals for each in told), "and removals"
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(655, id="a refresh that another run had asked for is not taken for our own"),
+    ],
+)
+def test_what_broke_once_does_not_break_again(seed: int) -> None:
+    assert not simulate(seed).problems
+
+
 def test_a_seed_is_the_same_story_in_any_process() -> None:
     code = "import sys; from tests.simulation import test_seeds; print(test_seeds.fingerprint(7))"
     found = {fingerprint(7)}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
 
     from windlass.argo.applications import Application, Place
+    from windlass.argo.following import Follower
     from windlass.argo.writing import Writer
     from windlass.core.platform.applications import Platform, ResourceRef
     from windlass.core.platform.snapshots import ResourceState, Snapshot
@@ -97,13 +98,12 @@ class Live:
 
     async def _refreshed(self, place: Place) -> None:
         with self.applications.following(place) as follower:
-            if follower.current is None:
-                return
             try:
-                follower.wrote(await self._writer.refresh(follower.current))
                 async with asyncio.timeout(REFRESHED_WITHIN):
-                    while follower.state is not None and follower.state.refresh_requested:
-                        await follower.next(REFRESHED_WITHIN)
+                    await _looked_at(follower)  # who asked before us may have been answered with what was then
+                    if follower.current is not None:
+                        follower.wrote(await self._writer.refresh(follower.current))
+                        await _looked_at(follower)
             except (TimeoutError, *PASSING):
                 told = f"{'/'.join(place)} was not looked at again; its last comparison counts"
                 self._access.control.tell(Noticed(Level.WARN, told))
@@ -127,3 +127,9 @@ class Live:
                         await self._writer.end_operation(application)
         except (TimeoutError, KubeError) as error:
             self._access.control.tell(Noticed(Level.WARN, f"an operation of this run may go on: {error}"))
+
+
+async def _looked_at(follower: Follower) -> None:
+    """Until the refresh that was asked for, if there is one, was carried out."""
+    while follower.state is not None and follower.state.refresh_requested:
+        await follower.next(REFRESHED_WITHIN)
