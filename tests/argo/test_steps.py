@@ -11,7 +11,9 @@ from tests.sandbox.actors import stages
 from tests.sandbox.actors.objects import URL, application, config
 from windlass.argo.applications import APPLICATIONS, Application, requested_run
 from windlass.argo.operations import Wish
+from windlass.argo.steps import is_raced
 from windlass.argo.writing import Writer
+from windlass.core.platform.gates import Failed, Reason
 from windlass.kube.api_errors import Conflict
 from windlass.operations.locking import LockLost
 from windlass.sandbox.actors.argocd.repositories import MemoryRepository
@@ -94,3 +96,15 @@ def test_who_may_not_write_does_not() -> None:
             assert not [entry for entry in w.sandbox.server.journal.writes("kubernetes-admin") if entry.verb == "patch"]
 
     stages.run(main())
+
+
+@pytest.mark.parametrize(
+    ("detail", "raced"),
+    [
+        ('the operation ended Failed: the namespace failed to apply, reason: namespaces "web" already exists', True),
+        ('the operation ended Failed: configmaps "web" already exists', False),
+        ("the operation ended Failed: one or more objects failed to apply", False),
+    ],
+)
+def test_two_that_made_one_namespace_have_only_been_in_each_others_way(detail: str, raced: bool) -> None:
+    assert is_raced(Failed(Reason.OPERATION_FAILED, detail)) is raced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,9 @@ AFTER_SYNC = frozenset({
 """Where time ran out after a sync that succeeded: another one would change nothing."""
 
 
+NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """What all steps of one run share."""
@@ -70,10 +74,13 @@ class Steps:
 
     async def carry_out(self, step: Step) -> Ended:
         """To its end, with as many attempts as the node has."""
-        node, attempt = self._stage.nodes[step.name], 1
+        node, attempt, was_raced = self._stage.nodes[step.name], 1, False
         while True:
             self._stage.tell(NodeStarted(step.name, step.verb, attempt))
             judgement = await _Attempt(self._stage, self._definitions, node, self._places).judgement(attempt)
+            if not was_raced and is_raced(judgement):
+                was_raced = True
+                continue
             pause = node.retries.pause_after(attempt)
             if isinstance(judgement, Open) or pause is None or judgement.is_final:
                 return Ended(judgement, attempt)
@@ -82,6 +89,11 @@ class Steps:
             self._stage.waits[step.name] = told
             await self._stage.clock.sleep(pause.total_seconds())
             attempt += 1
+
+
+def is_raced(judgement: Open | Failed) -> bool:
+    """Two syncs made one namespace: Argo CD fails the second, for which all is right by now."""
+    return isinstance(judgement, Failed) and NAMESPACE_RACE.search(judgement.detail) is not None
 
 
 class _Attempt:
