@@ -64,7 +64,6 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
     stated, root = settings.assembled.stated, root_of(settings)
     wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root, policy_of(settings))
     reading = connecting.reading(options, environ, argocd_of(settings), checks_of(settings))
-
     run = Followed(action, settings.values, settings.mounts)
 
     async def work() -> Planned:

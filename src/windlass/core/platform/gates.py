@@ -144,6 +144,13 @@ Closed = Wait | RefreshNeeded | Failed
 Judgement = Open | Closed
 
 
+def as_shown(state: State | None, patience: Patience) -> Wanted:
+    """For somebody who only asks whether it is well, at whatever it shows."""
+    if isinstance(state, ApplicationState):
+        return Wanted(state.revisions, state.compared_to, patience)
+    return Wanted((), (), patience)
+
+
 def first_seen(state: State | None, now: datetime) -> Seen:
     return followed(Seen(before=state, began=now, changed=now, last=state), state, now)
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, Open, Reason, Wanted
+from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.snapshots import ApplicationState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,9 +40,7 @@ def judged(platform: Platform, seen: Mapping[str, Seen], snapshot: Snapshot) -> 
     for name, each in seen.items():
         patience = platform.applications[name].patience
         steady = replace(patience, stability=max(patience.stability, HOLDS_AFTER))
-        state = each.last
-        shown = (state.revisions, state.compared_to) if isinstance(state, ApplicationState) else ((), ())
-        judgement = gates.judge(Wanted(*shown, steady), each, snapshot.taken_at)
+        judgement = gates.judge(gates.as_shown(each.last, steady), each, snapshot.taken_at)
         if not isinstance(judgement, Open):
             found[name] = judgement
     return found

@@ -188,8 +188,7 @@ def _what_is_amiss(application: Application, snapshot: Snapshot) -> str:
     state = snapshot.states.get(application.name)
     if state is None:
         return NOT_THERE
-    shown = (state.revisions, state.compared_to) if isinstance(state, ApplicationState) else ((), ())
-    return _why_closed(gates.Wanted(*shown, application.patience), state, snapshot)
+    return _why_closed(gates.as_shown(state, application.patience), state, snapshot)
 
 
 def untouched(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
@@ -199,8 +198,7 @@ def untouched(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outco
 
 def _untouched(application: Application, snapshot: Snapshot) -> Outcome:
     state = snapshot.states.get(application.name)
-    shown = (state.revisions, state.compared_to) if isinstance(state, ApplicationState) else ((), ())
-    wanted = gates.Wanted(*shown, replace(application.patience, stability=timedelta()))
+    wanted = gates.as_shown(state, replace(application.patience, stability=timedelta()))
     judgement = gates.judge(wanted, gates.first_seen(state, snapshot.taken_at), snapshot.taken_at)
     return Outcome(application.name, Result.UNCHANGED, judgement if isinstance(judgement, gates.Open) else None)
 
