@@ -145,3 +145,22 @@ def test_the_gate_never_opens_early_on_live_syncs(argocd_cluster: Cluster, tmp_p
     assert [each.early for each in rounds] == [()] * ROUNDS
     removed = platform.windlass("teardown", "--confirm", "development")
     assert removed.code == 0, removed.output
+
+
+@pytest.mark.timeout(300)
+def test_a_refresh_is_carried_out_in_whatever_word_it_is_asked_for(argocd_cluster: Cluster, tmp_path: Path) -> None:
+    """Asked for a second time it must be another word: what changes nothing is no news to Argo CD."""
+    platform = Platform(argocd_cluster, tmp_path, "words", {"a": ()})
+    platform.publish()
+    assert platform.windlass("deploy").code == 0
+    for word in ("normal", "again"):
+        before = platform.shown()["a"]["status"]["reconciledAt"]
+        time.sleep(1)  # its times are whole seconds
+        mark = f"argocd.argoproj.io/refresh={word}"
+        argocd_cluster.kubectl("annotate", "application", platform.full("a"), mark, "-n", "argocd")
+        deadline = time.monotonic() + 30
+        while "argocd.argoproj.io/refresh" in platform.shown()["a"]["metadata"].get("annotations", {}):
+            assert time.monotonic() < deadline, f"{word} is not heard"
+            time.sleep(0.1)
+        assert platform.shown()["a"]["status"]["reconciledAt"] > before
+    assert platform.windlass("teardown", "--confirm", "development").code == 0

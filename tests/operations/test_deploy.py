@@ -58,6 +58,17 @@ def test_those_that_are_ready_together_share_one_operation_of_the_root() -> None
     acted(told("; ".join(f"{name}:" for name in names)), work)
 
 
+@pytest.mark.parametrize("name", ["a", ROOT])
+def test_argo_cd_is_reminded_of_what_it_overlooks(name: str) -> None:
+    async def work(play: Play) -> None:
+        began = play.sandbox.sources.now()
+        assert set(results((await play.run(Act())).report).values()) == {"succeeded"}
+        took = play.sandbox.sources.now() - began
+        assert took < timedelta(minutes=1), "by itself it would come upon each of them after minutes"
+
+    acted(replace(told(CHAIN), overlooked={name: 3}), work)
+
+
 def test_a_scope_with_an_unmet_dependency_is_refused_without_a_write() -> None:
     async def work(play: Play) -> None:
         ended = await play.run(Act(scope=parse_scope("app:c")))

@@ -261,6 +261,7 @@ class Play:
 
     async def raise_whole(self) -> bool:
         """All is well from now on: whatever happened before, a run gets to the end."""
+        self.argocd.overlooks.clear()
         while len(self.witness.commits) < len(self.scenario.commits):
             self.push()
         whole, note = await self.converged(Act()), self.witness.problems.append
@@ -283,7 +284,7 @@ class Play:
         most = 1 if self.scenario.has_root else len(self.scenario.commits[0])
         if again.report is None or again.report.summary.verdict is not Verdict.SUCCESS:
             note(f"the second run ended: {again.error!r}")
-        elif len(again.writes) != again.refreshes or again.refreshes > most:
+        elif len(again.writes) != again.refreshes or len({entry.name for entry in again.writes}) > most:
             wrote = [f"{entry.verb} {entry.kind} {entry.name}" for entry in again.writes]
             note(f"the second run wrote: {wrote}, {again.refreshes} of it refreshes")
 
@@ -350,6 +351,7 @@ async def staged(sandbox: Sandbox, scenario: Scenario) -> Play:
         actor.lag = scenario.lag
     argocd.pace.jitter = scenario.jitter
     argocd.stale.update(scenario.lies)
+    argocd.overlooks.update(scenario.overlooked)
     witnesses = (Witness(sandbox, scenario), Removals(sandbox, scenario))
     play = Play(sandbox, scenario, workloads, argocd, journal, *witnesses)
     argocd.repositories[URL] = play.repository

@@ -118,6 +118,8 @@ class Scenario:
     automated: frozenset[str]
     acts: tuple[Act, ...]
     lies: dict[str, Lie]
+    overlooked: dict[str, int]
+    """How many writes of ours Argo CD overlooks, by Application."""
     lag: float
     jitter: float
     lowering: Lowering | None = None
@@ -176,7 +178,7 @@ def told(text: str, **changes: Any) -> Scenario:
     platform = builders.platform(text)
     parts = changes.pop("parts", {})
     first = {name: replace(Part(name, 1, ""), **parts.get(name, {})) for name in platform.applications}
-    quiet: dict[str, Any] = {"has_root": True, "automated": frozenset(), "acts": (Act(),), "lies": {}}
+    quiet: dict[str, Any] = {"has_root": True, "automated": frozenset(), "acts": (Act(),), "lies": {}, "overlooked": {}}
     made = Scenario(seed=0, platform=platform, commits=(first,), lag=0.01, jitter=0.0, **quiet)
     return replace(made, **changes)
 
@@ -207,6 +209,7 @@ def drawn(seed: int) -> Scenario:
         automated=frozenset(name for name in names if has_root and chance.random() < 0.2),
         acts=acts,
         lies=lies,
+        overlooked={} if is_calm else _overlooked(seed, names),
         lag=0.01 if is_calm else chance.choice((0.01, 0.01, 0.2, 1.0, 2.5)),
         jitter=0.0 if is_calm else chance.choice((0.0, 0.3, 0.9)),
         lowering=_lowering(seed, commits[-1], has_root=has_root),
@@ -278,6 +281,12 @@ def _trouble(chance: Chance, part: Part) -> str:
 
 def _duration(chance: Chance) -> float:
     return min(120.0, chance.expovariate(1 / chance.choice((0.5, 5.0, 20.0))))
+
+
+def _overlooked(seed: int, names: list[str]) -> dict[str, int]:
+    """By a chance of its own, as `_lowering`."""
+    chance = Chance(f"overlooked-{seed}")
+    return {name: chance.randint(1, 3) for name in (*names, ROOT_NAME) if chance.random() < 0.1}
 
 
 def _lie(chance: Chance) -> Lie:

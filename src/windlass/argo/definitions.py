@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from windlass.argo.writing import Writer
     from windlass.kube.objects import Plain
 
-TICK = 1.0  # seconds after which it is looked at again although nothing changed
 LIMIT = timedelta(minutes=5)
 
 
@@ -80,7 +79,7 @@ class Definitions:
                 if answer is not None:
                     before, is_written = state.operation, True
                     follower.wrote(answer)
-            await follower.next(TICK)
+            await follower.next()
         return f"its operation is not over after {LIMIT.total_seconds():g} s"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,25 @@ if TYPE_CHECKING:
     from windlass.kube.readers import KubeReader
 
 
-class Follower:
-    """What one of them waits with. States older than our own last write are not shown: they are from before it."""
+TICK = 1.0  # seconds after which it is looked at again although nothing changed
+FIRST_REMINDER = 2  # ticks without news after which Argo CD is reminded of what it was asked for; then doubling
 
-    def __init__(self, first: Application | None) -> None:
+Remind = Callable[[Application], Awaitable[Application | None]]
+"""Answers with what was written, if there was anything to remind of."""
+
+
+class Follower:
+    """What one of them waits with. States older than our own last write are not shown: they are from before it.
+
+    Argo CD overlooks what is written in the very moment in which it writes itself: it puts its own answer, which is
+    older by then, over what it had just heard, and comes upon the wish by chance, up to minutes later.
+    """
+
+    def __init__(self, first: Application | None, remind: Remind) -> None:
         self.current = first
+        self._remind = remind
+        self._ticks = 0
+        self._next_reminder = FIRST_REMINDER
         self._queue: asyncio.Queue[Application | None] = asyncio.Queue()
 
     @property
@@ -41,17 +56,25 @@ class Follower:
             if not _is_older(found, self.current):
                 self.current = found
 
-    async def next(self, seconds: float) -> bool:
-        """Whether there was a newer state within this time; it is `current` then."""
+    async def next(self) -> bool:
+        """Whether there was a newer state within a tick; it is `current` then."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(TICK):
                 while True:
                     found = await self._queue.get()
                     if not _is_older(found, self.current):
-                        self.current = found
+                        self.current, self._ticks, self._next_reminder = found, 0, FIRST_REMINDER
                         return True
         except TimeoutError:
-            return False
+            self._ticks += 1
+        return self._ticks >= self._next_reminder and await self._reminded()
+
+    async def _reminded(self) -> bool:
+        self._next_reminder *= 2
+        answer = await self._remind(self.current) if self.current else None
+        if answer is not None:
+            self.wrote(answer)
+        return answer is not None
 
 
 def _is_older(found: Application | None, than: Application | None) -> bool:
@@ -69,10 +92,11 @@ def _version(application: Application) -> int:
 class Applications:
     """Run `follow` beside those who wait; what it raises ends them all."""
 
-    def __init__(self, reader: KubeReader, namespaces: Collection[str]) -> None:
+    def __init__(self, reader: KubeReader, namespaces: Collection[str], remind: Remind) -> None:
         only = next(iter(namespaces)) if len(namespaces) == 1 else ""
         ref = APPLICATIONS.within(only) if only else APPLICATIONS.everywhere
         self._reflector = Reflector(reader, ref, Application)
+        self._remind = remind
         self._followers: dict[Place, list[Follower]] = {}
         self.is_complete = asyncio.Event()
 
@@ -97,7 +121,7 @@ class Applications:
 
     @contextmanager
     def following(self, place: Place) -> Iterator[Follower]:
-        follower = Follower(self.view.get(place))
+        follower = Follower(self.view.get(place), self._remind)
         self._followers.setdefault(place, []).append(follower)
         try:
             yield follower

@@ -16,7 +16,6 @@ from windlass.argo.belongings import (
     place_of,
     target_item,
 )
-from windlass.argo.definitions import TICK
 from windlass.argo.writing import PASSING
 from windlass.core.platform import gates
 from windlass.core.platform.applications import ApplicationRef
@@ -146,7 +145,7 @@ class _Removal:
                 if isinstance(judgement, Failed):
                     return replace(judgement, detail=self._words(judgement.detail), is_final=True)
                 self._waits(judgement)
-                await follower.next(TICK)
+                await follower.next()
 
     def _made(self, application: Application) -> frozenset[Item]:
         """What must be gone with it: without nodes, which have their own turn, and definitions, which Argo CD keeps."""

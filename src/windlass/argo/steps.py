@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import Place, parent_of, parse, requested_run, rows_out_of_sync
-from windlass.argo.definitions import TICK, Definitions
+from windlass.argo.definitions import Definitions
+from windlass.argo.following import TICK
 from windlass.argo.operations import Wish
 from windlass.argo.writing import PASSING
 from windlass.core.platform import gates
@@ -121,7 +122,7 @@ class _Attempt:
         """What is shown after a failed attempt may be of before it, and nothing says so."""
         if follower.current is not None and await self._refreshed(follower):
             while follower.state and follower.state.refresh_requested and not self._is_late():
-                await follower.next(TICK)
+                await follower.next()
 
     async def _resource(self, ref: ResourceRef) -> Open | Failed:
         wanted = Wanted((), (), self._node.patience)
@@ -151,7 +152,7 @@ class _Attempt:
                 if self._is_late():
                     return Failed(Reason.ABSENT, detail, is_final=True)
                 self._waits(Wait(Reason.ABSENT, detail))
-                await follower.next(TICK)
+                await follower.next()
             elif parent is None or parent.is_automated:
                 break
         return None
@@ -191,7 +192,7 @@ class _Attempt:
                 return failed
             else:
                 self._waits(waiting)
-            await follower.next(TICK)
+            await follower.next()
         return Failed(Reason.ABSENT, "it was deleted")
 
     def _given_up(self, state: ApplicationState, waiting: Wait) -> Failed | None:
@@ -229,7 +230,7 @@ class _Attempt:
                 seen = gates.followed(seen, follower.state, self._stage.now())
                 continue
             self._waits(judgement)
-            if await follower.next(TICK):
+            if await follower.next():
                 seen = gates.followed(seen, follower.state, self._stage.now())
 
     async def _refreshed(self, follower: Follower) -> bool:

@@ -64,10 +64,15 @@ class Writer:
         return await self._patch(application, {"status": {"operationState": {"phase": "Terminating"}}})
 
     async def refresh(self, application: Application) -> Application:
-        """Asks Argo CD to compare it again. Changes nothing else, so it needs no guard against others."""
+        """Asks Argo CD to compare it again. Changes nothing else, so it needs no guard against others.
+
+        Where that is asked for already it is asked in another word, or the server would not tell anybody.
+        """
         self.allow()
         self.refreshes += 1
-        return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: "normal"}}}))
+        asked = (application.metadata.annotations or {}).get(REFRESH)
+        word = {"hard": "hard", "normal": "again"}.get(asked or "", "normal")
+        return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: word}}}))
 
     async def remove(self, application: Application) -> None:
         """Asks for this one life of it to end, together with all that it made."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo import roots
 from windlass.argo.applications import APPLICATIONS, Application, parse
+from windlass.argo.following import TICK
 from windlass.argo.steps import Stage, Steps
 from windlass.core.platform import holding, plan_documents, plans, reports, scopes, suspicions
 from windlass.core.platform.annotations import merged
@@ -168,7 +169,7 @@ class _Deploy(Course):
         with self.live.applications.following((self.access.argocd, roots.NAME)) as follower:
             version, waited = int(written["metadata"]["resourceVersion"]), 0.0
             while waited < COMPARED_WITHIN and not _is_compared(follower.current, version):
-                waited += 0 if await follower.next(1.0) else 1.0
+                waited += 0 if await follower.next() else TICK
 
     async def _carried_out(self, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
         self.begin(RunPhase.RUN)

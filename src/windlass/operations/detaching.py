@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.belongings import CASCADE, item_at, makers
-from windlass.argo.definitions import TICK
+from windlass.argo.following import TICK
 from windlass.argo.lineages import SETS
 from windlass.argo.writing import PASSING
 from windlass.core.platform import makers as core
@@ -88,7 +88,7 @@ class Detaching:
                         pass  # it has moved: the next look shows it
                     except KubeError as error:
                         raise await self._stuck(item, error.what) from None
-                waited += 0.0 if await follower.next(TICK) else TICK
+                waited += 0.0 if await follower.next() else TICK
                 if waited >= DETACHED_WITHIN:
                     raise await self._stuck(item, f"it is still there after {DETACHED_WITHIN:g} s")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.argo.applications import RUN_ID
-from windlass.argo.definitions import TICK
+from windlass.argo.following import TICK
 from windlass.argo.roots import OURS
 from windlass.core.platform.removals import Item
 from windlass.core.platform.volumes import Claim, Meant, Policy, Template, Volume, claims_of_sets, class_for, endangered

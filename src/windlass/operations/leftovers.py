@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windlass.argo.belongings import names_of
-from windlass.argo.definitions import TICK
+from windlass.argo.following import TICK
 from windlass.core.platform import removals
 from windlass.kube.api_errors import KubeError
 from windlass.operations.observing import NAMESPACES

@@ -41,7 +41,7 @@ class Live:
         targets = [node.target for node in platform.applications.values()]
         named = {ref.namespace or access.argocd for ref in targets if isinstance(ref, ApplicationRef)}
         self.namespaces = frozenset(named | {access.argocd})
-        self.applications = Applications(access.client, self.namespaces)
+        self.applications = Applications(access.client, self.namespaces, self._remind)
 
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
@@ -108,6 +108,15 @@ class Live:
                 told = f"{'/'.join(place)} was not looked at again; its last comparison counts"
                 self._access.control.tell(Noticed(Level.WARN, told))
 
+    async def _remind(self, application: Application) -> Application | None:
+        """Any write is news to Argo CD; this one changes nothing else."""
+        if not _is_unheard(application, self._access.run_id):
+            return None
+        try:
+            return await self._writer.refresh(application)
+        except PASSING:
+            return None
+
     async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """What may explain that these are not healthy."""
         found: dict[str, tuple[str, ...]] = {}
@@ -129,7 +138,16 @@ class Live:
             self._access.control.tell(Noticed(Level.WARN, f"an operation of this run may go on: {error}"))
 
 
+def _is_unheard(application: Application, run_id: str) -> bool:
+    """A refresh is asked for, or this run's operation, and Argo CD does not show that it has begun."""
+    state = parse(application)
+    if state.is_deleting:
+        return False
+    is_idle = state.operation is None or state.operation.is_over
+    return state.refresh_requested or (is_idle and requested_run(application) == run_id)
+
+
 async def _looked_at(follower: Follower) -> None:
     """Until the refresh that was asked for, if there is one, was carried out."""
     while follower.state is not None and follower.state.refresh_requested:
-        await follower.next(REFRESHED_WITHIN)
+        await follower.next()

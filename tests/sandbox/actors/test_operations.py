@@ -17,7 +17,7 @@ from windlass.sandbox.actors.argocd.repositories import (
     MemoryRepository,
     Repositories,
 )
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.sandbox.actors.argocd.specs import REFRESH, Lie, Stale
 from windlass.sandbox.actors.behaviours import PREFIX
 from windlass.sandbox.faults import Fault
 
@@ -115,14 +115,34 @@ def test_stale_health_on_demand(how: Stale, revision: str, reconciled: str, asks
             before = status["reconciledAt"] < status["operationState"]["finishedAt"]
             assert before == (reconciled == "<")
             if asks:
-                await patch(w, {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
+                await patch(w, {"metadata": {"annotations": {REFRESH: "normal"}}})
             await after(0.5 if asks else 2)
             app = await get(w)
             assert shown(app) == ("Succeeded", "Synced", "Progressing")
             assert app["status"]["sync"]["revision"] == new
-            assert "argocd.argoproj.io/refresh" not in app["metadata"].get("annotations", {})
+            assert REFRESH not in app["metadata"].get("annotations", {})
             await after(5)
             assert shown(await get(w)) == ("Succeeded", "Synced", "Healthy")
+
+    run(main())
+
+
+@pytest.mark.parametrize("wish", [SYNC, {"metadata": {"annotations": {REFRESH: "normal"}}}])
+def test_a_wish_can_be_overlooked_until_the_next_write(wish: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, {"web/all.yaml": workload()})
+            w.argocd.overlooks["web"] = 1
+            await patch(w, wish)
+            await after(30)
+            app = await get(w)
+            assert ("operation" in app) == ("operation" in wish)
+            assert (REFRESH in app["metadata"].get("annotations", {})) == ("metadata" in wish)
+            await patch(w, {"metadata": {"annotations": {REFRESH: "again"}}})
+            await after(5)
+            app = await get(w)
+            assert "operation" not in app
+            assert REFRESH not in app["metadata"].get("annotations", {})
 
     run(main())
 

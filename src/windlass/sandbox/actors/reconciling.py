@@ -42,6 +42,8 @@ class Actor:
     def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
         self.sources = sandbox.sources
         self.lag = lag
+        self.overlooks: dict[str, int] = {}
+        """How many writes of others to an object, by its name, it does not hear of until the next one."""
         self.calls = sandbox.caller(self.user, shares=True)
         self.catalogue = sandbox.server.catalogue
         self._store = sandbox.server.store
@@ -193,6 +195,9 @@ class Actor:
             place = place_of(change.new)
             known = self._known.get(place[0], {}).get(place[1:])
             if known is None or known.version < change.new.version:
+                if known and self.overlooks.get(place[2]):
+                    self.overlooks[place[2]] -= 1
+                    continue
                 self.know(place, None if change.type == "DELETED" else change.new)
             for concerned in self.concerned(change):
                 self.later(concerned)
@@ -210,16 +215,11 @@ class Actor:
                 await self._rest()
 
     def _next(self) -> Place | None:
-        while self._order:
-            when, _, place = self._order[0]
-            if self._due.get(place) != when:
-                heapq.heappop(self._order)
-            elif when <= self.sources.now():
-                heapq.heappop(self._order)
+        while self._order and self._order[0][0] <= self.sources.now():
+            when, _, place = heapq.heappop(self._order)
+            if self._due.get(place) == when:  # else it was due earlier, and was looked at
                 del self._due[place]
                 return place
-            else:
-                break
         return None
 
     async def _look(self, place: Place) -> None:
