@@ -101,6 +101,15 @@ def test_a_revision_is_new_whatever_was_there_before(first: State | None) -> Non
     assert proof_of(judged(shown(), before=first)) is Proof.NEW_REVISION
 
 
+@pytest.mark.parametrize("looked", [1, 2, 3])
+def test_of_what_was_missing_nobody_could_say_earlier_that_it_is_well(looked: int) -> None:
+    first = replace(RESYNCED, health=Health.MISSING, sync=Sync.OUT_OF_SYNC)
+    each = shown(reconciled_at=at(looked))
+    assert proof_of(judged(each, before=first)) is Proof.FIRST_VERDICT
+    assert isinstance(judged(replace(each, health=Health.PROGRESSING), before=first), Wait)
+    assert not isinstance(judged(replace(each, sync=Sync.OUT_OF_SYNC), before=first), Open), "some of it may be missing"
+
+
 def test_the_same_revision_again_needs_a_later_comparison() -> None:
     assert proof_of(judged(shown(reconciled_at=at(3)), before=RESYNCED)) is Proof.LATER_COMPARISON
 

@@ -33,6 +33,8 @@ class Change:
     end: int
     healthy: int
     is_same_revision: bool
+    was_missing: bool = False
+    """Something of it was not there before."""
 
 
 @st.composite
@@ -40,7 +42,8 @@ def changes(draw: st.DrawFn) -> Change:
     start = draw(st.integers(0, 2_000))
     change = start + draw(st.integers(1, 1_500))
     end = change + draw(st.integers(0, 1_500))
-    return Change(start, change, end, change + draw(st.integers(1, 6_000)), draw(st.booleans()))
+    healthy = change + draw(st.integers(1, 6_000))
+    return Change(start, change, end, healthy, draw(st.booleans()), draw(st.booleans()))
 
 
 COMPARISONS = st.lists(st.tuples(st.integers(0, 9_000), st.integers(1, 1_500)), max_size=6)
@@ -50,12 +53,14 @@ COMPARISONS = st.lists(st.tuples(st.integers(0, 9_000), st.integers(1, 1_500)), 
 def written(change: Change, shown: ApplicationState, looked: int, *, ends_refresh: bool = False) -> ApplicationState:
     """What a comparison writes down: what it found when it looked."""
     is_new = change.is_same_revision or looked >= change.start
-    in_sync = change.is_same_revision or looked >= change.change or looked < change.start
+    is_as_before = not change.was_missing and (change.is_same_revision or looked < change.start)
+    before = Health.MISSING if change.was_missing else Health.HEALTHY
+    after = Health.PROGRESSING if looked < change.healthy else Health.HEALTHY
     return replace(
         shown,
         revisions=(NEW,) if is_new else (OLD,),
-        sync=Sync.SYNCED if in_sync else Sync.OUT_OF_SYNC,
-        health=Health.PROGRESSING if change.change <= looked < change.healthy else Health.HEALTHY,
+        sync=Sync.SYNCED if looked >= change.change or is_as_before else Sync.OUT_OF_SYNC,
+        health=after if looked >= change.change else before,
         reconciled_at=at(looked // 1000),
         refresh_requested=shown.refresh_requested and not ends_refresh,
     )
@@ -74,7 +79,8 @@ class ArgoCD:
 
     def __post_init__(self) -> None:
         revision = NEW if self.change.is_same_revision else OLD
-        self.shown = state(revisions=(revision,), operation=operation(run_id="run-0"), reconciled_at=at(-60))
+        first = state(revisions=(revision,), operation=operation(run_id="run-0"), reconciled_at=at(-60))
+        self.shown = written(self.change, first, self.looked)
         self.seen = gates.first_seen(self.shown, at(0))
 
     def run(self) -> list[tuple[int, Judgement]]:

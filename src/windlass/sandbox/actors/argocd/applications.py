@@ -210,7 +210,7 @@ class ArgoCD(Actor):
         shown: Body = {name: result[name] for name in ("revision", "revisions") if name in result}
         if lie.how is Stale.WRONG_REVISION:
             shown = specs.named(app["spec"], "revision", [NOWHERE for _ in specs.revisions_of(result)])
-        patch: Body = {"sync": {**shown, "status": "Synced"}, "health": {"status": "Healthy"}}
+        patch: Body = {"sync": {**shown, "status": "Synced"}}
         if lie.how is not Stale.LAGGING:
             patch["reconciledAt"] = status["operationState"]["finishedAt"]
         await self.write(app, {"status": patch})
