@@ -102,8 +102,15 @@ def test_a_revision_is_new_whatever_was_there_before(first: State | None) -> Non
 
 
 @pytest.mark.parametrize("looked", [1, 2, 3])
-def test_of_what_was_missing_nobody_could_say_earlier_that_it_is_well(looked: int) -> None:
-    first = replace(RESYNCED, health=Health.MISSING, sync=Sync.OUT_OF_SYNC)
+@pytest.mark.parametrize(
+    "first",
+    [
+        replace(RESYNCED, health=Health.MISSING, sync=Sync.OUT_OF_SYNC),
+        replace(RESYNCED, revisions=(), compared_to=(), health=Health.UNKNOWN, sync=Sync.UNKNOWN),
+    ],
+    ids=["something was missing", "it was never compared"],
+)
+def test_of_what_was_incomplete_nobody_could_say_earlier_that_it_is_well(looked: int, first: ApplicationState) -> None:
     each = shown(reconciled_at=at(looked))
     assert proof_of(judged(each, before=first)) is Proof.FIRST_VERDICT
     assert isinstance(judged(replace(each, health=Health.PROGRESSING), before=first), Wait)
