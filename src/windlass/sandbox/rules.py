@@ -55,8 +55,10 @@ def require_applicable(ask: Ask) -> None:
 
 def copied(value: Any, known: Any, *, nulls: bool) -> Any:
     """What may be changed from here on: a copy of all that does not equal `known`, with or without nulls."""
-    if not isinstance(value, dict | list) or value is known or value == known:
+    if not isinstance(value, dict | list):
         return value
+    if value == known:
+        return known
     if isinstance(value, dict):
         was = fields_of(known)
         kept = value.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,8 +23,8 @@ _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE = msgspec.json.Encoder().encode
 
 
-class Stored(msgspec.Struct, frozen=True, eq=False):
-    """One state of one object. Immutable: kept as JSON, shared by every answer and watch."""
+class Stored(msgspec.Struct, eq=False):
+    """One state of one object. It never changes: kept as JSON, shared by every answer and watch."""
 
     kind_id: str
     namespace: str
@@ -35,6 +35,7 @@ class Stored(msgspec.Struct, frozen=True, eq=False):
     """The object without its opening brace, kind and apiVersion: versions of a kind differ in nothing else."""
     labels: Mapping[str, str]
     owners: tuple[str, ...]
+    _warm: Any = None
 
     @property
     def key(self) -> Key:
@@ -43,16 +44,22 @@ class Stored(msgspec.Struct, frozen=True, eq=False):
     @property
     def body(self) -> Body:
         """Shared by all who look: nobody changes anything in it."""
-        return _body(self)
+        return self._warm or self.warmed(self.load())
+
+    def warmed(self, body: Body) -> Body:
+        """Keeps a body at hand for a while, in place of the one that was at hand the longest."""
+        self._warm = body
+        _WARM.append(self)
+        if len(_WARM) > WARM:
+            _WARM.popleft()._warm = None  # noqa: SLF001 - one of its own kind
+        return body
 
     def load(self) -> Body:
         """A copy for whoever wants to change it."""
         return _DECODE(b"{" + self.tail)
 
 
-@lru_cache(maxsize=WARM)
-def _body(item: Stored) -> Body:
-    return item.load()
+_WARM: deque[Stored] = deque()
 
 
 class Change(msgspec.Struct, frozen=True, eq=False):
@@ -67,10 +74,12 @@ class Change(msgspec.Struct, frozen=True, eq=False):
 def stored(kind_id: str, body: Body, version: int) -> Stored:
     meta = {**body["metadata"], "resourceVersion": str(version)}
     rest = {name: value for name, value in body.items() if name not in {"kind", "apiVersion", "metadata"}}
-    tail = _ENCODE({"metadata": meta, **rest})[1:]
+    whole = {"metadata": meta, **rest}
     owners = tuple(owner["uid"] for owner in meta.get("ownerReferences") or ())
     which = (meta.get("namespace", ""), meta["name"], meta["uid"], version)
-    return Stored(kind_id, *which, tail, meta.get("labels") or {}, owners)
+    made = Stored(kind_id, *which, _ENCODE(whole)[1:], meta.get("labels") or {}, owners)
+    made.warmed(whole)
+    return made
 
 
 class Store:
@@ -186,19 +195,12 @@ class Store:
 
     def since(self, kind_id: str, version: int) -> Sequence[Change]:
         """Changes after a version that is not below the floor."""
-        found = []
-        for change in reversed(self._by_kind.get(kind_id, ())):
-            if change.new.version <= version:
-                break
-            found.append(change)
-        return found[::-1]
+        latest_first = reversed(self._by_kind.get(kind_id, ()))
+        return [*takewhile(lambda change: change.new.version > version, latest_first)][::-1]
 
     def version_at(self, moment: datetime) -> int:
         """The version that was current at a moment of the past."""
-        for change in reversed(self._history):
-            if change.at <= moment:
-                return change.new.version
-        return self.floor
+        return next((change.new.version for change in reversed(self._history) if change.at <= moment), self.floor)
 
     def listen(self, kind_id: str, namespace: str, listener: Callable[[Change], None]) -> Callable[[], object]:
         """Calls on every change of a kind (of all kinds for an empty id) until the returned function is called."""

@@ -80,7 +80,7 @@ class Writing:
             why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
             raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
         writer = self._writer(ask, "Apply")
-        old = self._found(ask)
+        old = self._store.get(ask.kind.id, ask.namespace, ask.name)
         if old is not None:
             return self._change(ask, old, lambda before: self._merged(ask, before, config, writer))
         if ask.subresource:
@@ -195,9 +195,6 @@ class Writing:
             self._store.remove(old)
             return {**kind.head, **body}
         return self._store.put(kind.id, body)
-
-    def _found(self, ask: Ask) -> Stored | None:
-        return self._store.get(ask.kind.id, ask.namespace, ask.name)
 
     def _writer(self, ask: Ask, operation: str) -> Writer:
         return Writer(ask.manager, operation, ask.kind.api_version, ask.subresource, self._sources.timestamp())
