@@ -104,7 +104,7 @@ def test_what_is_sent_stays_as_it_is_and_what_comes_back_is_the_callers_own(verb
         back = await WRITES[verb](caller, sent)
         assert back["spec"] == {"box": {"size": 3}}
         assert sent == before
-        back["spec"]["box"]["size"] = 4
+        back["spec"]["box"]["size"] = sent["spec"]["box"]["size"] = 4
         found = await caller.get("things.test.dev", back["metadata"]["name"], NAMESPACE)
         assert found["spec"] == {"box": {"size": 3}}
 
