@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 NUMBER = 43
-ROUNDS = 5
+ROUNDS = 15
 URL = "https://git.example.org/platform.git"
 APPS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -131,8 +131,8 @@ def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
 
 
 def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    pairs = ((name, old.get(name, msgspec.UNSET), new.get(name, msgspec.UNSET)) for name in {**old, **new})
-    return [name for name, was, now in pairs if was is not now and was != now]
+    changed = [name for name, now in new.items() if (was := old.get(name, msgspec.UNSET)) is not now and was != now]
+    return changed + [name for name in old if name not in new]
 
 
 def _compare_at(

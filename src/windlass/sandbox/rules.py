@@ -57,7 +57,7 @@ def copied(value: Any, known: Any, *, nulls: bool) -> Any:
     """What may be changed from here on: a copy of all that does not equal `known`, with or without nulls."""
     if not isinstance(value, dict | list):
         return value
-    if value == known:
+    if value is known or value == known:
         return known
     if isinstance(value, dict):
         was = fields_of(known)

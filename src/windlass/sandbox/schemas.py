@@ -84,7 +84,7 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str
 
 def fill(value: Any, node: Node, known: Any = None) -> None:
     """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
-    if value == known:
+    if value is known or value == known:
         return
     if isinstance(value, list):
         for index, item in enumerate(value if node.items is not None else ()):

@@ -133,7 +133,7 @@ class ArgoCD(Actor):
         self._places.pop(_instance(place), None)
 
     async def reconcile(self, place: Place, app: Body) -> float | None:
-        if not any(fnmatchcase(place[1], name) for name in (NAMESPACE, *self.application_namespaces)):
+        if place[1] != NAMESPACE and not any(fnmatchcase(place[1], name) for name in self.application_namespaces):
             self.gone(place)
             return None
         agenda = self._agendas.setdefault(place, Agenda())
