@@ -25,7 +25,7 @@ demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered
 	$(BIN)/windlass demo
 
 test: $(VENV)/ready ## the quick suite: all tests but those marked slow
-	$(BIN)/pytest -n 6 -q -m "not slow"
+	$(BIN)/pytest -n 4 -q -m "not slow"
 
 sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer
 	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000))

@@ -41,8 +41,14 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     ("chapter", "message"),
     [
         (replace(PLAN, code=2), "ended with 0, wanted was 2"),
-        (replace(PLAN, expected=("43 not started", "44 succeeded")), "does not say: 44 succeeded"),
-        (replace(PLAN, command="plan --dag nowhere.yaml"), "ended with 3, wanted was 0"),
+        pytest.param(
+            replace(PLAN, expected=("43 not started", "44 succeeded")),
+            "does not say: 44 succeeded",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            replace(PLAN, command="plan --dag nowhere.yaml"), "ended with 3, wanted was 0", marks=pytest.mark.slow
+        ),
     ],
     ids=["code", "words", "error"],
 )

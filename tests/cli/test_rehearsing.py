@@ -99,6 +99,7 @@ def test_what_fails_holds_back_what_waits_for_it(
     assert (shown["exitCode"], shown["asAsked"]) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_bad_day_ends_well_and_is_the_same_each_time(rehearse: Rehearse) -> None:
     first, again, other = rehearse("--faults", "--seed", "1"), rehearse("--faults", "--seed", "1"), rehearse("--faults")
     assert first == again

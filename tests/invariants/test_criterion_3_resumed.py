@@ -32,7 +32,7 @@ def test_the_process_goes_on_where_it_failed(tmp_path: Path) -> None:
         assert not stage.unhealthy()
 
 
-@pytest.mark.parametrize("stop_at", [3.0, 5.0, 7.0])
+@pytest.mark.parametrize("stop_at", [2.0, 4.0, 6.0])
 def test_what_stood_when_it_was_stopped_is_not_begun_again(stop_at: float) -> None:
     async def main(play: Play) -> None:
         first = await play.run(Act(stop_at=stop_at))

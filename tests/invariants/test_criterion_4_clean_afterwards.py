@@ -22,7 +22,7 @@ CLASS = {
 }
 
 
-@pytest.fixture(params=[True, False], ids=["root", "brownfield"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["root", "brownfield"])
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     """`db` keeps data, and `web` has pods."""
     scenario = told("web: db; beside:", parts={"web": {"kind": "Deployment"}}, has_root=request.param)

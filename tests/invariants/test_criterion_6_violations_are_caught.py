@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.invariants.stages import platform_file, staged
 from tests.simulation.scenarios import told
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_a_scope_whose_dependencies_are_not_there_is_refused(tmp_path: Path) -> None:
     with staged(tmp_path, told("b: a")) as stage:
         found = stage.deploy("--scope", "app:b")

@@ -30,7 +30,7 @@ def moved(**changes: object) -> Scenario:
     return replace(first, commits=(first.commits[0], newer(first.commits[0], ready_after=1.0)))
 
 
-@pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
+@pytest.mark.parametrize("has_root", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["root", "brownfield"])
 def test_the_process_waits_for_every_dependency(tmp_path: Path, has_root: bool) -> None:
     with staged(tmp_path, moved(has_root=has_root)) as stage:
         for _ in stage.scenario.commits:

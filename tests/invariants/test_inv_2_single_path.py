@@ -54,6 +54,7 @@ def test_a_new_commit_alone_moves_nothing(stage: Stage) -> None:
     assert not stage.unhealthy(0), "all is still as the first commit says"
 
 
+@pytest.mark.slow
 def test_who_goes_past_it_is_found(stage: Stage) -> None:
     assert stage.deploy().code == 0
     arguments = ("validate", "--format", "json", "--dag", str(stage.folder / "dag.yaml"))

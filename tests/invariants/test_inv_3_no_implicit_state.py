@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.invariants.stages import Stage, Told, staged
 from tests.simulation.scenarios import told
 
@@ -52,6 +54,7 @@ def _run(stage: Stage, environ: dict[str, str], here: Path) -> Any:
     return plain(found)
 
 
+@pytest.mark.slow
 def test_where_and_by_whom_it_is_started_makes_no_difference(tmp_path: Path) -> None:
     first, left = deployed(tmp_path, "one", {})
     assert not left, "nothing is written to disk"

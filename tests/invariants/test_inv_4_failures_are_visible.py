@@ -53,7 +53,7 @@ def test_nothing_healthy_is_a_failure(tmp_path: Path) -> None:
         assert (found.code, found.results) == (1, {"a": "failed", "b": "skipped"}), found.ended.output
 
 
-@pytest.mark.parametrize("is_unchanged", [False, True])
+@pytest.mark.parametrize("is_unchanged", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_was_healthy_in_its_turn_and_is_sick_at_the_end_is_no_success(tmp_path: Path, is_unchanged: bool) -> None:
     """By what is watched anyway: it breaks when the last one begins."""
     with staged(tmp_path, told("b: a", parts={"b": {"kind": "Deployment", "ready_after": 2.0}})) as stage:

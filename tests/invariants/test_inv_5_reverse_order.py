@@ -22,7 +22,7 @@ DIAMOND = "top: left right; left: base; right: base; beside:"
 CONFIRMED = {"TEARDOWN_CONFIRM": "development"}
 
 
-@pytest.fixture(params=[True, False], ids=["root", "brownfield"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.slow)], ids=["root", "brownfield"])
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     parts: dict[str, Any] = {name: {"kind": "Deployment"} for name in ("left", "top")}
     with staged(tmp_path, told(DIAMOND, parts=parts, has_root=request.param)) as found:

@@ -34,6 +34,7 @@ def test_a_second_deploy_of_a_pinned_platform_makes_no_write_at_all(tmp_path: Pa
         assert stage.cluster.sandbox.server.store.version == versions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
 def test_what_follows_a_branch_is_only_asked_to_look_again(tmp_path: Path, has_root: bool) -> None:
     """Once for each that follows it itself: below a root that is the root alone."""
@@ -48,6 +49,7 @@ def test_what_follows_a_branch_is_only_asked_to_look_again(tmp_path: Path, has_r
         assert [stage.cluster.shown(name)["spec"] for name in "abc"] == specs
 
 
+@pytest.mark.slow
 def test_validate_says_the_same_every_time(tmp_path: Path) -> None:
     with staged(tmp_path, told(THREE)) as stage:
         assert stage.deploy().code == 0

@@ -29,9 +29,9 @@ def test_nothing_that_we_write_has_a_hook() -> None:
     ("kind", "annotations", "found"),
     [
         ("PreSync", {}, True),
-        ("PostSync", {}, True),
-        ("PreSync", {"windlass.dev/hook": "internal"}, False),
-        ("Sync", {}, False),
+        pytest.param("PostSync", {}, True, marks=pytest.mark.slow),
+        pytest.param("PreSync", {"windlass.dev/hook": "internal"}, False, marks=pytest.mark.slow),
+        pytest.param("Sync", {}, False, marks=pytest.mark.slow),
     ],
 )
 def test_hooks_that_others_use_for_order_are_findings(

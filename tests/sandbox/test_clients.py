@@ -23,7 +23,7 @@ def python_with(library: str) -> str:
     return str(BENCH)
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["http", "tls"])
+@pytest.mark.parametrize("tls", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["http", "tls"])
 @pytest.mark.parametrize("library", SCRIPTS)
 def test_a_client_of_others_finds_what_it_expects(tmp_path: Path, library: str, tls: bool) -> None:
     python = python_with(library)

@@ -111,6 +111,7 @@ def test_a_signal_is_heard_while_a_dead_run_has_the_lock(cluster: Running, tmp_p
     assert "failure, interrupted" in found.stdout
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_a_report(cluster: Running, tmp_path: Path) -> None:
     """Neither what was mounted nor what looks like one, whoever wrote it into a message."""
     (tmp_path / "git-password").write_text("correct horse\n")

@@ -70,6 +70,7 @@ def test_a_mounted_check_judges_critical_resources(things: Running, tmp_path: Pa
     assert "  web  Degraded: Deployment default/web: web has 1 pods\n" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_check_that_never_ends_is_killed_and_validate_ends(things: Running, tmp_path: Path) -> None:
     folder = mount(tmp_path, Deployment=PATHOLOGICAL, ConfigMap="return {status = 'Healthy'}")
     ended = validate(things, "--dag", dag(tmp_path, "web*", "api*"), "--health-checks", folder, "--format", "json")
@@ -112,7 +113,7 @@ def test_lint_needs_no_cluster_to_read_a_check(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "code", "result"),
-    [("return {status = 'Healthy'}", 0, "unchanged"), ("error('no')", 1, "failed")],
+    [("return {status = 'Healthy'}", 0, "unchanged"), pytest.param("error('no')", 1, "failed", marks=pytest.mark.slow)],
     ids=["healthy", "failing"],
 )
 def test_deploy_waits_for_what_a_check_says(

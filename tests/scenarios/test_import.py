@@ -42,6 +42,7 @@ def run(cluster: Running, *arguments: str) -> Ended:
     return ended
 
 
+@pytest.mark.slow
 def test_the_first_minute(brownfield: Running, tmp_path: Path) -> None:
     ended = run(brownfield)
     assert ended.code == 0

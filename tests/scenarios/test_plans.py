@@ -34,6 +34,7 @@ def test_a_plan_and_a_dry_run_write_nothing_and_say_the_same(stage: Stage) -> No
     assert [step["name"] for step in dry.report["steps"]] == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_what_was_approved_is_done_and_not_a_second_time(stage: Stage) -> None:
     plan = str(stage.folder / "plan.json")
     assert stage.windlass("plan", *stage.files, "--out", plan).code == 0

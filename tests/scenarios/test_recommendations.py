@@ -77,7 +77,10 @@ def test_credentials_invalid(cluster: Running, tmp_path: Path) -> None:
     assert f"$ windlass cluster --kubeconfig {tmp_path}/kubeconfig\n" in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [("validate", "--all"), ("wait", "web"), ("import",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("validate", "--all"), *(pytest.param(words, marks=pytest.mark.slow) for words in (("wait", "web"), ("import",)))],
+)
 def test_target_not_found(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     with running_sandbox() as kubeconfig:
         (tmp_path / "kubeconfig").write_text(kubeconfig)

@@ -55,6 +55,7 @@ def test_an_error_that_ends_a_run_is_in_its_log(stage: Stage) -> None:
     assert what.removeprefix("error: ") in last["message"]
 
 
+@pytest.mark.slow
 def test_what_is_right_already_stands_in_the_report_with_its_evidence(stage: Stage) -> None:
     assert stage.deploy().code == 0
     again = stage.deploy()

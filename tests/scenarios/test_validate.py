@@ -50,14 +50,14 @@ def healths(ended: Ended) -> dict[str, str]:
     ("applications", "code", "expected", "reads"),
     [
         (["web", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 4),
-        (["web*", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 6),
-        (["web*", "api*"], 0, {"web": "Healthy", "api": "Healthy"}, 6),
-        (["web*", "sick"], 2, {"web": "Healthy", "sick": "Degraded"}, 6),
+        pytest.param(["web*", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 6, marks=pytest.mark.slow),
+        pytest.param(["web*", "api*"], 0, {"web": "Healthy", "api": "Healthy"}, 6, marks=pytest.mark.slow),
+        pytest.param(["web*", "sick"], 2, {"web": "Healthy", "sick": "Degraded"}, 6, marks=pytest.mark.slow),
         (["web", "sick*"], 1, {"web": "Healthy", "sick": "Degraded"}, 5),
-        (["web", "slow"], 2, {"web": "Healthy", "slow": "Progressing"}, 4),
+        pytest.param(["web", "slow"], 2, {"web": "Healthy", "slow": "Progressing"}, 4, marks=pytest.mark.slow),
         (["web", "gone"], 2, {"web": "Healthy", "gone": "Missing"}, 4),
-        (["web", "gone*"], 1, {"web": "Healthy", "gone": "Missing"}, 4),
-        (["sick", "slow"], 1, {"sick": "Degraded", "slow": "Progressing"}, 4),
+        pytest.param(["web", "gone*"], 1, {"web": "Healthy", "gone": "Missing"}, 4, marks=pytest.mark.slow),
+        pytest.param(["sick", "slow"], 1, {"sick": "Degraded", "slow": "Progressing"}, 4, marks=pytest.mark.slow),
     ],
 )
 def test_the_code_says_how_healthy_it_is(
@@ -125,6 +125,7 @@ def test_a_resource_that_is_a_gate_of_its_own(cluster: Running, tmp_path: Path) 
     }
 
 
+@pytest.mark.slow
 def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running, tmp_path: Path) -> None:
     cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=4)
     cluster.repository.push(moved(NEVER))

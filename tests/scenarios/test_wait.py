@@ -37,8 +37,8 @@ def test_what_is_healthy_is_0_at_once(cluster: Running) -> None:
     ("arguments", "detail"),
     [
         (["slow"], "it is Progressing"),
-        (["gone"], "it does not exist yet"),
-        (["elsewhere/web"], "it does not exist yet"),
+        pytest.param(["gone"], "it does not exist yet", marks=pytest.mark.slow),
+        pytest.param(["elsewhere/web"], "it does not exist yet", marks=pytest.mark.slow),
         (["web", "--revision", "f" * 40], "it was compared with"),
     ],
 )
@@ -50,6 +50,7 @@ def test_out_of_time_is_4_and_says_what_it_waited_for(cluster: Running, argument
     assert len(ended.stderr.splitlines()) == 1, "told once, not every second"
 
 
+@pytest.mark.slow
 def test_stale_health_does_not_end_it(cluster: Running) -> None:
     cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=3)
     commit = cluster.repository.push(moved({"sandbox.windlass.dev/ready-after": "6s"}))
