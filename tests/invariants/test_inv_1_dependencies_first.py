@@ -25,9 +25,11 @@ SLOW = {"kind": "Deployment", "ready_after": 0.4}
 
 
 def moved(**changes: object) -> Scenario:
-    """There already, and moved to a commit at which every pod is another one and takes its time."""
-    first = told(DIAMOND, parts=dict.fromkeys(("base", "left", "right", "top"), SLOW), **changes)
-    return replace(first, commits=(first.commits[0], newer(first.commits[0], ready_after=1.0)))
+    """There already, and moved to a commit at which every pod is another one and takes its time, one more than others."""
+    parts = {**dict.fromkeys(("base", "left", "top"), SLOW), "right": {**SLOW, "ready_after": 1.4}}
+    first = told(DIAMOND, parts=parts, **changes)
+    second = newer(newer(first.commits[0], ready_after=1.0), "right", ready_after=2.0)
+    return replace(first, commits=(first.commits[0], second))
 
 
 @pytest.mark.parametrize("has_root", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["root", "brownfield"])
