@@ -25,7 +25,7 @@ SLOW = {"kind": "Deployment", "ready_after": 0.4}
 
 
 def moved(**changes: object) -> Scenario:
-    """There already, and moved to a commit at which every pod is another one and takes its time, one more than others."""
+    """There already, then moved to a commit at which each pod is another one; one side takes longer than the other."""
     parts = {**dict.fromkeys(("base", "left", "top"), SLOW), "right": {**SLOW, "ready_after": 1.4}}
     first = told(DIAMOND, parts=parts, **changes)
     second = newer(newer(first.commits[0], ready_after=1.0), "right", ready_after=2.0)
