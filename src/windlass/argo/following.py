@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 TICK = 1.0  # seconds after which it is looked at again although nothing changed
-FIRST_REMINDER = 2  # ticks without news after which Argo CD is reminded of what it was asked for; then doubling
+FIRST_REMINDER = 5  # ticks without news after which Argo CD is reminded of what it was asked for; then doubling
 
 Remind = Callable[[Application], Awaitable[Application | None]]
 """Answers with what was written, if there was anything to remind of."""
