@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -102,12 +104,22 @@ def is_done(item: Any) -> bool:
     )
 
 
-def figures() -> Iterator[Figure]:
+def main() -> None:
     best = float("inf")
     for _ in range(ROUNDS):
         began = perf_counter()
         done = run(hour())
         best = min(best, perf_counter() - began)
         assert done == NUMBER, f"only {done} of {NUMBER} Applications are synced and healthy"
+    print(best)
+
+
+def figures() -> Iterator[Figure]:
+    command = [sys.executable, "-m", "benchmarks.simulations"]
+    best = float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
     what = f"{NUMBER} Applications created, synced and followed, each with a Deployment, Service, ConfigMap"
     yield figure("simulation.hour_s", best, "s", "< 0.5", what)
+
+
+if __name__ == "__main__":
+    main()
