@@ -43,7 +43,7 @@ class Actor:
         self.sources = sandbox.sources
         self.lag = lag
         self.overlooks: dict[str, int] = {}
-        """How many writes of others to an object, by its name, it does not hear of until the next one."""
+        """How many writes of others to an object of its kind, by name, it does not hear of until the next one."""
         self.calls = sandbox.caller(self.user, shares=True)
         self.catalogue = sandbox.server.catalogue
         self._store = sandbox.server.store
@@ -195,7 +195,7 @@ class Actor:
             place = place_of(change.new)
             known = self._known.get(place[0], {}).get(place[1:])
             if known is None or known.version < change.new.version:
-                if known and self.overlooks.get(place[2]):
+                if known and place[0] == self.primary and self.overlooks.get(place[2]):
                     self.overlooks[place[2]] -= 1
                     continue
                 self.know(place, None if change.type == "DELETED" else change.new)
