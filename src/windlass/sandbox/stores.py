@@ -18,7 +18,7 @@ Key = tuple[str, str]
 """Namespace and name."""
 FIRST = 1000  # the version of an empty store: small numbers are versions of a forgotten past, as in a real cluster
 HISTORY = 10_000  # changes kept for watches and pages; older versions have expired
-WARM = 1_000  # states whose bodies are at hand; of the others there are only bytes, a fifth as large
+WARM = 8_000  # states whose bodies are at hand; of the others there are only bytes, a fifth as large
 _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE = msgspec.json.Encoder().encode
 

@@ -93,7 +93,7 @@ def virtual_sources(seed: int = 0) -> Sources:
 
 def run(main: Coroutine[Any, Any, R], *, limit: float = LONGEST) -> R:
     """Runs to the end. Raises Deadlock where nothing can happen any more, or the end is not there in `limit` s."""
-    rarely, usual = (100_000, 50, 100), gc.get_threshold()
+    rarely, usual = (500_000, 50, 100), gc.get_threshold()
     gc.set_threshold(*rarely)  # at the usual pace it takes an eighth of a run
     try:
         with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
