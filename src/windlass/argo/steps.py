@@ -11,7 +11,6 @@ from windlass.argo.applications import Place, parent_of, parse, requested_run, r
 from windlass.argo.definitions import Definitions
 from windlass.argo.following import TICK
 from windlass.argo.operations import Wish
-from windlass.argo.writing import PASSING
 from windlass.core.platform import gates
 from windlass.core.platform.applications import ApplicationRef, ResourceRef
 from windlass.core.platform.events import Level, NodeStarted, NodeWaits, Noticed
@@ -236,11 +235,10 @@ class _Attempt:
     async def _refreshed(self, follower: Follower) -> bool:
         """Whether the wish for a refresh was written."""
         assert follower.current is not None
-        try:
-            follower.wrote(await self._stage.writer.refresh(follower.current))
-        except PASSING:
-            return False
-        return True
+        answer = await self._stage.writer.try_refresh(follower.current)
+        if answer is not None:
+            follower.wrote(answer)
+        return answer is not None
 
     async def _end_operation(self, follower: Follower) -> None:
         """Ours, if it is still there: nothing of a step that failed goes on."""

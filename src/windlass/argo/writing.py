@@ -74,6 +74,13 @@ class Writer:
         word = {"hard": "hard", "normal": "again"}.get(asked or "", "normal")
         return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: word}}}))
 
+    async def try_refresh(self, application: Application) -> Application | None:
+        """None if nobody knows what came of it."""
+        try:
+            return await self.refresh(application)
+        except PASSING:
+            return None
+
     async def remove(self, application: Application) -> None:
         """Asks for this one life of it to end, together with all that it made."""
         if not cascades(application):

@@ -110,12 +110,8 @@ class Live:
 
     async def _remind(self, application: Application) -> Application | None:
         """Any write is news to Argo CD; this one changes nothing else."""
-        if not _is_unheard(application, self._access.run_id):
-            return None
-        try:
-            return await self._writer.refresh(application)
-        except PASSING:
-            return None
+        is_unheard = _is_unheard(application, self._access.run_id)
+        return await self._writer.try_refresh(application) if is_unheard else None
 
     async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """What may explain that these are not healthy."""
