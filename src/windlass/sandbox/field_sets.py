@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windlass.sandbox.schemas import NESTED
 from windlass.sandbox.statuses import broken, shown
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def whole(value: Any, node: Node, name: str = "") -> FieldSet:
     """Every place in a value that comes or goes as a whole."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
-        for child_name, child in value.items():
-            fields[f"f:{child_name}"] = whole(child, node.at(child_name), child_name)
+        for key, child in value.items():
+            fields[f"f:{key}"] = whole(child, node.at(key), key) if isinstance(child, NESTED) else MEMBER
     elif is_granular_list(value, node):
         for step, child in keyed(value, node).items():
             fields[step] = MEMBER if node.list_type == "set" else {".": {}, **whole(child, node.item)}
@@ -145,6 +146,8 @@ def _compare_at(
         written[step] = {**item, **whole(new[name], node, name)}
     elif name not in new:
         removed[step] = {**item, **whole(old[name], node, name)}
+    elif not isinstance(new[name], NESTED):
+        written[step] = MEMBER
     else:
         for fields, found in zip(into, compared(old[name], new[name], node), strict=True):
             if found:

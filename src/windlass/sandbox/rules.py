@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
-from windlass.sandbox.schemas import fields_of
+from windlass.sandbox.schemas import NESTED, fields_of
 from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid, invalid_value
 
 if TYPE_CHECKING:
@@ -55,15 +55,13 @@ def require_applicable(ask: Ask) -> None:
 
 def copied(value: Any, known: Any, *, nulls: bool) -> Any:
     """What may be changed from here on: a copy of all that does not equal `known`, with or without nulls."""
-    if not isinstance(value, dict | list):
-        return value
     if value is known or value == known:
         return known
-    if isinstance(value, dict):
-        was = fields_of(known)
-        kept = value.items()
-        return {n: copied(child, was.get(n), nulls=nulls) for n, child in kept if nulls or child is not None}
-    return [copied(item, None, nulls=nulls) for item in value]
+    if isinstance(value, list):
+        return [copied(item, None, nulls=nulls) if isinstance(item, NESTED) else item for item in value]
+    was = fields_of(known)
+    pairs = value.items() if nulls else [pair for pair in value.items() if pair[1] is not None]
+    return {n: copied(child, was.get(n), nulls=nulls) if isinstance(child, NESTED) else child for n, child in pairs}
 
 
 def require_address(ask: Ask, meta: Body) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
 
 META = ("apiVersion", "kind", "metadata")
+NESTED = (dict, list)
 
 
 class Node(msgspec.Struct, rename="camel", eq=False):
@@ -69,16 +70,15 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str
     elif isinstance(value, dict):
         was = fields_of(known)
         for name in list(value):
-            where = f"{path}.{name}" if path else name
             child = node.properties.get(name, node.additional_properties)
             if not path and name in META:
                 continue
             if isinstance(child, Node):
-                if isinstance(value[name], dict | list) and tells(child):
-                    dropped += prune(value[name], child, was.get(name), where)
+                if isinstance(value[name], NESTED) and tells(child):
+                    dropped += prune(value[name], child, was.get(name), f"{path}.{name}" if path else name)
             elif not node.preserves and child is not True:
                 del value[name]
-                dropped.append(where)
+                dropped.append(f"{path}.{name}" if path else name)
     return dropped
 
 
@@ -97,8 +97,8 @@ def fill(value: Any, node: Node, known: Any = None) -> None:
             if name not in value:
                 value[name] = copy.deepcopy(default)
         for name, below in value.items():
-            rule = rules.get(name, node.additional_properties)
-            if isinstance(below, dict | list) and isinstance(rule, Node) and tells(rule):
+            rule = rules.get(name, node.additional_properties) if isinstance(below, NESTED) else None
+            if isinstance(rule, Node) and tells(rule):
                 fill(below, rule, was.get(name))
 
 

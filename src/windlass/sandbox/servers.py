@@ -106,8 +106,7 @@ class Server:
     def note_path(self, user: User, what: str, agent: str, code: int) -> None:
         """A request that names no object, or that made no sense: discovery, health, a wrong path or option."""
         verb, _, path = what.partition(" ")
-        when = _told(self.sources.now())
-        self.journal.write(Entry(when, user.name, verb, path, code=code, agent=agent))
+        self.journal.write(Entry(_told(self.sources.now()), user.name, verb, path, code=code, agent=agent))
 
     def _carry_out(self, ask: Ask, lag: float = 0.0) -> Outcome:
         kind = ask.kind

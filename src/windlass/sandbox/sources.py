@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random  # noqa: TID251 - the one place where randomness comes in
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -35,11 +34,14 @@ class Sources:
         return "".join(self.chance.choice(SUFFIX_LETTERS) for _ in range(5))
 
     async def wait(self, event: asyncio.Event, moments: list[datetime]) -> None:
-        """Until it happens or the first of these moments has come; without any, no timer is set."""
-        left = (min(moments) - self.now()).total_seconds() / self.speed if moments else None
-        with suppress(TimeoutError):
-            async with asyncio.timeout(left):
-                await event.wait()
+        """Until it happens; it does when the first of these moments has come. Without any, no timer is set."""
+        left = [(moment - self.now()).total_seconds() / self.speed for moment in moments]
+        timer = asyncio.get_running_loop().call_later(min(left), event.set) if left else None
+        try:
+            await event.wait()
+        finally:
+            if timer:
+                timer.cancel()
 
 
 @lru_cache(maxsize=64)

@@ -82,7 +82,8 @@ class Writing:
         writer = self._writer(ask, "Apply")
         old = self._store.get(ask.kind.id, ask.namespace, ask.name)
         if old is not None:
-            return self._change(ask, old, lambda before: self._merged(ask, before, config, writer))
+            schema, force = ask.kind.schema, ask.options.force
+            return self._change(ask, old, lambda was: managing.applied(was, config, schema, writer, force=force))
         if ask.subresource:
             raise statuses.not_found(ask.kind, ask.name)
         config["metadata"].pop("resourceVersion", None)
@@ -92,9 +93,6 @@ class Writing:
         body = managing.applied(None, config, ask.kind.schema, writer, force=True)
         body, warnings = self._shaped(ask, body)
         return Outcome(201, self._commit(ask, None, self._born(ask, body)), warnings)
-
-    def _merged(self, ask: Ask, before: Body, config: Body, writer: Writer) -> Body:
-        return managing.applied(before, config, ask.kind.schema, writer, force=ask.options.force)
 
     def _change(self, ask: Ask, old: Stored, change: Callable[[Body], Body]) -> Outcome:
         """Any change of what exists, from its old state to the store."""

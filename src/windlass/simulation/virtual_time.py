@@ -37,6 +37,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if timeout is None:
             names = ", ".join(self.waiting())
             raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'nobody'}")
+        if not timeout:
+            return []  # somebody is ready, and nobody else is to be heard of: there are no sockets
         self.now += max(0.0, timeout)
         if self.now > self._limit:
             limit, self._limit = self._limit, float("inf")  # told once; what is cancelled then may still clean up

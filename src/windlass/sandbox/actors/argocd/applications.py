@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from windlass.sandbox.statuses import Body
     from windlass.sandbox.stores import Change, Stored
 
-MARK = re.compile(rb'"argocd\.argoproj\.io/tracking-id":"([^":]+):[^":]+:([^"]*)"')
 BROKEN = ("ComparisonError", "InvalidSpecError", "UnknownError")
 NOWHERE = "0" * 40  # the revision that a lie about revisions shows
 
@@ -100,8 +98,8 @@ class ArgoCD(Actor):
         """The Application that an object is marked with; a mark copied from another object does not count."""
         if self.tracks_by_label:
             return found.labels.get(comparing.LABEL, "")
-        mark = MARK.search(found.tail)
-        return mark[1].decode() if mark and mark[2].decode() == f"{found.namespace}/{found.name}" else ""
+        mark = (found.body["metadata"].get("annotations") or {}).get(comparing.TRACKING, "")
+        return mark.partition(":")[0] if mark.endswith(f":{found.namespace}/{found.name}") else ""
 
     def concerned(self, change: Change) -> Iterable[Place]:
         owners = {self._owner_in(state) for state in (change.old, change.new) if state}
