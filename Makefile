@@ -8,6 +8,9 @@ PURE := src/windlass/core/*,src/windlass/kube/resources.py,src/windlass/kube/ret
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 
+# The tests start hundreds of processes: each would compile every module anew where the environment forbids to keep that.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test sim mutants check lint types imports coverage bench clients wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 

@@ -59,6 +59,7 @@ def test_a_chapter_that_is_not_true_is_a_failure(chapter: demonstrating.Chapter,
     assert not (tmp_path / "demo/kubeconfig").exists(), "the sandbox has ended"
 
 
+@pytest.mark.slow
 def test_a_json_report_is_asked_by_field(tmp_path: Path) -> None:
     said: list[str] = []
     fields = ("summary.dryRun=True", "metrics.calls.writes=0")

@@ -35,7 +35,7 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
         yield found
 
 
-@pytest.mark.parametrize("policy", ["delete", "retain"])
+@pytest.mark.parametrize("policy", ["retain", pytest.param("delete", marks=pytest.mark.slow)])
 def test_nothing_of_the_platform_is_left(stage: Stage, policy: str) -> None:
     sandbox = stage.cluster.sandbox
     before = frozenset(each for each in everything(sandbox) if each[0] != APPLICATIONS)  # those are the platform's

@@ -45,6 +45,7 @@ def teardown(cluster: Running, *arguments: str, environ: dict[str, str] | None =
     return ended, [f"{each.verb} {each.name}" for each in cluster.asked()[before:] if each.is_write]
 
 
+@pytest.mark.slow
 def test_in_reverse_order_and_again_without_a_write(cluster: Running, tmp_path: Path) -> None:
     file = dag(tmp_path)
     planned, writes = teardown(cluster, "--dag", file, environ={"ENVIRONMENT": "staging", "DRY_RUN": "true"})
