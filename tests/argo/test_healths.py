@@ -53,7 +53,8 @@ def waiting(reason: str) -> dict[str, Any]:
         ("Deployment", {}, condition("Progressing", reason="ProgressDeadlineExceeded"), Health.DEGRADED),
         ("StatefulSet", {"replicas": 1}, {"readyReplicas": 1, "updatedReplicas": 1}, Health.HEALTHY),
         ("StatefulSet", {"replicas": 1}, {"readyReplicas": 1}, Health.PROGRESSING),
-        ("StatefulSet", {"replicas": 1}, {"readyReplicas": 1, **revisions("a", "a")}, Health.HEALTHY),
+        ("StatefulSet", {"replicas": 1}, {"readyReplicas": 1, **revisions("a", "a")}, Health.PROGRESSING),
+        ("StatefulSet", {}, {"readyReplicas": 1, "updatedReplicas": 1, **revisions("a", "a")}, Health.HEALTHY),
         ("StatefulSet", {"replicas": 1}, {"readyReplicas": 1, **revisions("a", "b")}, Health.PROGRESSING),
         ("StatefulSet", {"replicas": 3, **partition(2)}, {"readyReplicas": 3, "updatedReplicas": 1}, Health.HEALTHY),
         (

@@ -101,12 +101,15 @@ def test_a_revision_is_new_whatever_was_there_before(first: State | None) -> Non
     assert proof_of(judged(shown(), before=first)) is Proof.NEW_REVISION
 
 
+INCOMPLETE = replace(RESYNCED, operation=None, health=Health.MISSING, sync=Sync.OUT_OF_SYNC)
+
+
 @pytest.mark.parametrize("looked", [1, 2, 3])
 @pytest.mark.parametrize(
     "first",
     [
-        replace(RESYNCED, health=Health.MISSING, sync=Sync.OUT_OF_SYNC),
-        replace(RESYNCED, revisions=(), compared_to=(), health=Health.UNKNOWN, sync=Sync.UNKNOWN),
+        INCOMPLETE,
+        replace(INCOMPLETE, revisions=(), compared_to=(), health=Health.UNKNOWN, sync=Sync.UNKNOWN),
     ],
     ids=["something was missing", "it was never compared"],
 )
@@ -115,6 +118,16 @@ def test_of_what_was_incomplete_nobody_could_say_earlier_that_it_is_well(looked:
     assert proof_of(judged(each, before=first)) is Proof.FIRST_VERDICT
     assert isinstance(judged(replace(each, health=Health.PROGRESSING), before=first), Wait)
     assert not isinstance(judged(replace(each, sync=Sync.OUT_OF_SYNC), before=first), Open), "some of it may be missing"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [replace(INCOMPLETE, revisions=("elsewhere",)), replace(INCOMPLETE, operation=RESYNCED.operation)],
+    ids=["of another revision", "when another operation had not ended"],
+)
+def test_what_was_missing_then_may_have_been_there_or_not_be_wanted(first: ApplicationState) -> None:
+    found = judged(shown(reconciled_at=at(1)), before=first)
+    assert not isinstance(found, Open)
 
 
 def test_the_same_revision_again_needs_a_later_comparison() -> None:

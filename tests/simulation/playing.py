@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tests.sandbox.actors.objects import URL
 from tests.simulation.lowering import Lowered
 from tests.simulation.scenarios import APPLICATIONS, ARGOCD, LONGEST_RUN, ROOT, US, Act, Lowering, Scenario, drawn
-from tests.simulation.witnesses import Removals, Witness, everything
+from tests.simulation.witnesses import LEASES, Removals, Witness, everything
 from windlass.core.platform.reports import Action
 from windlass.core.platform.scopes import selected
 from windlass.core.platform.verdicts import Verdict
@@ -218,7 +218,9 @@ class Play:
         counted = ended.report.metrics.calls
         if counted.writes + counted.refreshes != len(ended.writes):
             note(f"{ended.run_id} counts {counted.writes}+{counted.refreshes} writes, the server {len(ended.writes)}")
-        self._judge_verdict(ended.run_id, ended.report, act)
+        is_alone = self.alive <= {ended.run_id} or any(entry.kind == LEASES for entry in ended.writes)
+        if is_alone:  # else it had nothing to do, held no lock, and another run has gone on since it looked
+            self._judge_verdict(ended.run_id, ended.report, act)
 
     def _judge_refusal(self, ended: Ended) -> None:
         """Only while another run is alive; and then nothing was begun."""

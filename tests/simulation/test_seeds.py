@@ -28,6 +28,11 @@ def test_no_invariant_breaks(first: int) -> None:
     "seed",
     [
         pytest.param(655, id="a refresh that another run had asked for is not taken for our own"),
+        pytest.param(2789, id="the answer to a reminder is ahead of what the watch has shown of others"),
+        pytest.param(3436, id="what was missing of another revision is no longer wanted"),
+        pytest.param(4135, id="an operation that was thought to be abandoned ends in place of ours"),
+        pytest.param(4809, id="an operation that was thought to be abandoned takes along what the root was asked for"),
+        pytest.param(5237, id="a StatefulSet that was changed before it was first seen"),
     ],
 )
 def test_what_broke_once_does_not_break_again(seed: int) -> None:

@@ -69,9 +69,11 @@ class Definitions:
             if follower.current is None:
                 return "it does not exist"
             state = parse(follower.current)
-            is_other = state.operation != before or _synced_by(follower.current) == [*wish.resources]
-            if is_written and not state.operation_requested and is_other:
-                return follower.current
+            if is_written and not state.operation_requested:
+                if _is_of(follower.current, wish):
+                    return follower.current
+                # One that was thought to be abandoned took our wish along when it ended.
+                is_written = state.operation == before
             if not is_written and not state.operation_requested:
                 answer = await self._writer.try_sync(follower.current, wish)
                 if isinstance(answer, str):
@@ -87,11 +89,12 @@ def _named(child: Place) -> Plain:
     return {"group": APPLICATIONS.group, "kind": APPLICATIONS.kind, "namespace": child[0], "name": child[1]}
 
 
-def _synced_by(application: Application) -> list[Plain]:
-    """What the last operation named: two within one second differ in nothing else."""
-    state = application.status.operation_state if application.status else None
+def _is_of(application: Application, wish: Wish) -> bool:
+    """Whether the last operation is the one that was wished for: two within one second differ in nothing else."""
+    state, operation = application.status and application.status.operation_state, parse(application).operation
     asked = state.operation.sync if state and state.operation else None
-    return (asked.resources if asked else None) or []
+    is_this_run = operation is not None and operation.run_id == wish.run_id
+    return is_this_run and asked is not None and asked.resources == [*wish.resources]
 
 
 def _failure(parent: Application, child: Place) -> str:

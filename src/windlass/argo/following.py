@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from windlass.argo.applications import APPLICATIONS, Application, Place, children, parse
@@ -36,6 +36,7 @@ class Follower:
         self._remind = remind
         self._ticks = 0
         self._next_reminder = FIRST_REMINDER
+        self._reminded = 0
         self._queue: asyncio.Queue[Application | None] = asyncio.Queue()
 
     @property
@@ -58,23 +59,30 @@ class Follower:
 
     async def next(self) -> bool:
         """Whether there was a newer state within a tick; it is `current` then."""
-        try:
+        if await self._heard():
+            return True
+        self._ticks += 1
+        if self._ticks < self._next_reminder or self.current is None:
+            return False
+        self._next_reminder *= 2
+        answer = await self._remind(self.current)
+        if answer is None:
+            return False
+        # No more than its version counts: it may be ahead of what is known of others, such as what it has just synced.
+        self._reminded = _version(answer)
+        return await self._heard()
+
+    async def _heard(self) -> bool:
+        with suppress(TimeoutError):
             async with asyncio.timeout(TICK):
                 while True:
                     found = await self._queue.get()
                     if not _is_older(found, self.current):
-                        self.current, self._ticks, self._next_reminder = found, 0, FIRST_REMINDER
+                        self.current = found
+                        if found is None or _version(found) > self._reminded:  # else it is our own write, or before it
+                            self._ticks, self._next_reminder = 0, FIRST_REMINDER
                         return True
-        except TimeoutError:
-            self._ticks += 1
-        return self._ticks >= self._next_reminder and await self._reminded()
-
-    async def _reminded(self) -> bool:
-        self._next_reminder *= 2
-        answer = await self._remind(self.current) if self.current else None
-        if answer is not None:
-            self.wrote(answer)
-        return answer is not None
+        return False
 
 
 def _is_older(found: Application | None, than: Application | None) -> bool:

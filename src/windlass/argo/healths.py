@@ -96,7 +96,7 @@ def _is_rolling(kind: str, spec: Plain, status: Plain, wanted: int) -> bool:
             return updated < max(wanted, _number(status, "replicas", 0))
         case "DaemonSet":
             return _number(status, "updatedNumberScheduled", 0) < wanted
-        case "StatefulSet" if status.get("currentRevision", 0) != status.get("updateRevision", 1):
+        case "StatefulSet":
             return updated < wanted - _number(strategy.get("rollingUpdate") or {}, "partition", 0)
     return False
 

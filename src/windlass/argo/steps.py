@@ -77,7 +77,8 @@ class Steps:
         node, attempt, was_raced = self._stage.nodes[step.name], 1, False
         while True:
             self._stage.tell(NodeStarted(step.name, step.verb, attempt))
-            judgement = await _Attempt(self._stage, self._definitions, node, self._places).judgement(attempt)
+            this = _Attempt(self._stage, self._definitions, node, self._places)
+            judgement = await this.judgement(is_first=attempt == 1 and not was_raced)
             if not was_raced and is_raced(judgement):
                 was_raced = True
                 continue
@@ -92,8 +93,10 @@ class Steps:
 
 
 def is_raced(judgement: Open | Failed) -> bool:
-    """Two syncs made one namespace: Argo CD fails the second, for which all is right by now."""
-    return isinstance(judgement, Failed) and NAMESPACE_RACE.search(judgement.detail) is not None
+    """Somebody else's operation ended instead of ours; or two syncs made one namespace, of which Argo CD fails one."""
+    if not isinstance(judgement, Failed):
+        return False
+    return judgement.reason is Reason.OVERTAKEN or NAMESPACE_RACE.search(judgement.detail) is not None
 
 
 class _Attempt:
@@ -105,7 +108,7 @@ class _Attempt:
         self._told: tuple[str, str] = ("", "")
         self._began = stage.now()
 
-    async def judgement(self, number: int) -> Open | Failed:
+    async def judgement(self, *, is_first: bool) -> Open | Failed:
         target = self._node.target
         if isinstance(target, ResourceRef):
             return await self._resource(target)
@@ -113,7 +116,7 @@ class _Attempt:
         with self._stage.applications.following(place) as follower:
             if failed := await self._defined(place, follower):
                 return failed
-            if number > 1:
+            if not is_first:
                 await self._looked_at_again(follower)
             return await self._synced(follower)
 

@@ -18,6 +18,9 @@ def running(reason: str = "", ready: str = "True") -> dict[str, Any]:
     return {"phase": "Running", "conditions": rows, "containerStatuses": [{"state": state}]}
 
 
+ROLLING = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}
+
+
 def ended(kind: str) -> dict[str, Any]:
     return {"conditions": [{"type": kind, "status": "True"}]}
 
@@ -34,7 +37,8 @@ def ended(kind: str) -> dict[str, Any]:
         ("deployments.apps", {}, {**SEEN, "updatedReplicas": 1, "replicas": 1, "availableReplicas": 1}, "Healthy"),
         ("statefulsets.apps", {}, {}, "Progressing"),
         ("statefulsets.apps", {"replicas": 2}, {**SEEN, "readyReplicas": 1}, "Progressing"),
-        ("statefulsets.apps", {}, {**SEEN, "readyReplicas": 1, "updateRevision": "b"}, "Progressing"),
+        ("statefulsets.apps", ROLLING, {**SEEN, "readyReplicas": 1}, "Progressing"),
+        ("statefulsets.apps", ROLLING, {**SEEN, "readyReplicas": 1, "updatedReplicas": 1}, "Healthy"),
         ("statefulsets.apps", {"updateStrategy": {"type": "OnDelete"}}, {**SEEN, "readyReplicas": 1}, "Healthy"),
         ("daemonsets.apps", {}, {}, "Progressing"),
         ("daemonsets.apps", {}, {**SEEN, "desiredNumberScheduled": 1}, "Progressing"),

@@ -25,7 +25,7 @@ SILENT_AFTER = timedelta(minutes=2)  # without any change for so long it is stuc
 class Proof(StrEnum):
     """Why the verdict is not a stale one."""
 
-    FIRST_VERDICT = "it was never compared, or incomplete, before the operation, and is in sync now"
+    FIRST_VERDICT = "it was never compared, or incomplete, before its first operation, and is in sync now"
     NEW_REVISION = "the comparison shows a revision that was not there before"
     LATER_COMPARISON = "the comparison began after the operation finished"
     REFRESHED = "a refresh asked for after the operation was carried out"
@@ -262,7 +262,7 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
     finished = state.operation.finished_at if state.operation else None
     if wanted.run_id is None:
         return _proof_untouched(state, finished, now)
-    if state.sync is Sync.SYNCED and _was_incomplete(seen.before):
+    if state.sync is Sync.SYNCED and _was_incomplete(seen.before, wanted):
         return Proof.FIRST_VERDICT
     if finished is None or state.reconciled_at is None or state.reconciled_at < finished:
         return _lagging(seen, Reason.NOT_FRESH, "it was last compared before the operation finished", now)
@@ -277,9 +277,15 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
     return RefreshNeeded(Reason.NOT_FRESH, "comparison and operation show the same second")
 
 
-def _was_incomplete(before: State | None) -> bool:
-    """Then no verdict of before can say that it is in sync: one that does was made when all was there."""
-    return isinstance(before, ApplicationState) and (not before.revisions or before.health is Health.MISSING)
+def _was_incomplete(before: State | None, wanted: Wanted) -> bool:
+    """Then no verdict of before can say that it is in sync: one that does was made when all was there.
+
+    Only before its first operation: what is missing of another revision, or was missing when somebody else's operation
+    had not ended, may be there or no longer wanted.
+    """
+    if not isinstance(before, ApplicationState) or before.operation is not None:
+        return False
+    return not before.revisions or (before.revisions == wanted.revisions and before.health is Health.MISSING)
 
 
 def _may_have_missed_the_sync(state: ApplicationState, now: datetime) -> bool:

@@ -48,10 +48,9 @@ def _stateful_set(body: Body) -> Health:
     ready, wanted = status.get("readyReplicas", 0), spec.get("replicas", 1)
     if ready < wanted:
         return "Progressing", f"Waiting for {wanted - ready} pods to be ready..."
-    if spec.get("updateStrategy", {}).get("type") != "OnDelete":
-        new, old = status.get("updateRevision"), status.get("currentRevision")
-        if new != old:
-            return "Progressing", f"waiting for statefulset rolling update to complete, revision {new}"
+    updated, rolling = status.get("updatedReplicas", 0), spec.get("updateStrategy", {}).get("rollingUpdate", {})
+    if (partition := rolling.get("partition")) is not None and updated < wanted - partition:
+        return "Progressing", f"Waiting for the roll out: {updated} of {wanted - partition} pods are updated"
     return HEALTHY
 
 
