@@ -70,10 +70,11 @@ class Definitions:
                 return "it does not exist"
             state = parse(follower.current)
             if is_written and not state.operation_requested:
-                if _is_of(follower.current, wish):
+                is_other = state.operation != before
+                is_ours = state.operation is not None and state.operation.run_id == self._run_id
+                if is_ours and (is_other or _synced_by(follower.current) == [*wish.resources]):
                     return follower.current
-                # One that was thought to be abandoned took our wish along when it ended.
-                is_written = state.operation == before
+                is_written = not is_other  # else one that was thought to be abandoned took our wish along as it ended
             if not is_written and not state.operation_requested:
                 answer = await self._writer.try_sync(follower.current, wish)
                 if isinstance(answer, str):
@@ -89,12 +90,11 @@ def _named(child: Place) -> Plain:
     return {"group": APPLICATIONS.group, "kind": APPLICATIONS.kind, "namespace": child[0], "name": child[1]}
 
 
-def _is_of(application: Application, wish: Wish) -> bool:
-    """Whether the last operation is the one that was wished for: two within one second differ in nothing else."""
-    state, operation = application.status and application.status.operation_state, parse(application).operation
+def _synced_by(application: Application) -> list[Plain]:
+    """What the last operation named: two within one second differ in nothing else."""
+    state = application.status.operation_state if application.status else None
     asked = state.operation.sync if state and state.operation else None
-    is_this_run = operation is not None and operation.run_id == wish.run_id
-    return is_this_run and asked is not None and asked.resources == [*wish.resources]
+    return (asked.resources if asked else None) or []
 
 
 def _failure(parent: Application, child: Place) -> str:

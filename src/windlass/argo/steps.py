@@ -283,9 +283,11 @@ def _moved(wanted: Wanted, seen: Seen) -> Failed | RefreshNeeded | None:
         return None
     if state.sources != wanted.sources:
         return Failed(Reason.OVERTAKEN, "its definition has changed meanwhile")
-    if seen.succeeded_since is None or not state.is_moving or state.refresh_requested:
-        return None
-    if state.revisions == wanted.revisions or state.revisions in seen.earlier_revisions:
+    if not state.is_moving or state.refresh_requested or state.revisions == wanted.revisions:
         return None
     told = f"what it follows has moved to {gates.short(state.revisions)} meanwhile"
+    if wanted.run_id is None:
+        return Failed(Reason.OVERTAKEN, told)
+    if seen.succeeded_since is None or state.revisions in seen.earlier_revisions:
+        return None
     return Failed(Reason.OVERTAKEN, told) if seen.refresh_asked else RefreshNeeded(Reason.OVERTAKEN, told)
