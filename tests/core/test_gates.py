@@ -1,10 +1,8 @@
-"""The gate never opens on stale health. Tables state each rule; recordings of a real Argo CD are replayed."""
+"""The gate never opens on stale health: tables state each rule."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -248,6 +246,17 @@ def test_an_error_condition_waits_out_the_same_grace_and_is_told() -> None:
     assert (judgement.reason, judgement.detail) == (Reason.ERROR_CONDITION, "ComparisonError: no such path")
 
 
+def test_an_error_of_before_the_sync_counts_only_if_a_refresh_finds_it_again() -> None:
+    broken = replace(RESYNCED, conditions=(Condition("ComparisonError", "no such path"),))
+    still = shown(conditions=broken.conditions)
+    found = seen((3, still), before=broken)
+    assert gates.judge(OURS, found, at(33)) == RefreshNeeded(Reason.ERROR_CONDITION, "ComparisonError: no such path")
+    found = gates.followed(found, replace(still, refresh_requested=True), at(33))
+    assert gates.judge(OURS, found, at(34)) == Wait(Reason.NOT_FRESH, "a refresh is under way")
+    found = gates.followed(found, still, at(35))
+    assert isinstance(gates.judge(OURS, found, at(36)), Failed)
+
+
 def test_a_warning_is_no_error() -> None:
     assert isinstance(judged(shown(conditions=(Condition("OrphanedResourceWarning"),))), Open)
 
@@ -356,47 +365,3 @@ def test_a_removal_waits_for_absence(each: State, second: float, reason: Reason 
 
 def test_what_is_gone_opens_the_gate_of_a_removal() -> None:
     assert proof_of(gates.judge_absence(seen((3, None)), seconds(1), at(9))) is Proof.ABSENT
-
-
-def recordings() -> list[list[list[str]]]:
-    found: list[list[list[str]]] = []
-    for line in (Path(__file__).parent / "recorded_syncs.txt").read_text().splitlines():
-        if line.startswith("sync"):
-            found.append([])
-        elif not line.startswith("#"):
-            found[-1].append(line.split())
-    return found
-
-
-def recorded_state(columns: list[str]) -> State:
-    _, requested, phase, done_at, shown_at, sync, health, finished, reconciled = columns
-    revision = {"old": OLD, "new": NEW}
-    hour = datetime(2026, 11, 15, 21, tzinfo=UTC)
-    ended = None if finished == "-" else hour + timedelta(seconds=int(finished))
-    is_ours = phase == "Running" or done_at == "new"
-    return state(
-        Health(health),
-        revisions=(revision[shown_at],),
-        sync=Sync(sync),
-        operation_requested=requested == "*",
-        operation=Operation(
-            Phase(phase),
-            hour,
-            ended,
-            (revision[done_at],),
-            run_id="run-1" if is_ours else "run-0",
-            started_by="windlass",
-        ),
-        reconciled_at=hour + timedelta(seconds=int(reconciled)),
-    )
-
-
-@pytest.mark.parametrize("recording", recordings())
-def test_a_recorded_sync_opens_the_gate_when_it_was_really_healthy(recording: list[list[str]]) -> None:
-    """The last state of each is the first true Healthy; one before it that says Healthy is a lie."""
-    states = [(float(columns[0]), recorded_state(columns)) for columns in recording]
-    found = gates.first_seen(states[0][1], NOW)
-    for second, each in states:
-        found = gates.followed(found, each, at(second))
-        is_open = isinstance(gates.judge(OURS, found, at(second)), Open)
-        assert is_open == (second == states[-1][0])

@@ -214,14 +214,25 @@ def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa:
     if (verdict := _judge_operation(wanted, seen, state)) is not None:
         return verdict
     if state.errors:
-        evidence = _evidence(wanted, state, None, now)
-        return _judge_sickness(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, wanted, seen)
+        return _judge_errors(wanted, seen, state, now)
     proof = _proof(wanted, seen, state, now)
     if not isinstance(proof, Proof):
         return proof
     if _may_have_missed_the_sync(state, now):
         return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     return _judge_health(_evidence(wanted, state, proof, now), wanted, seen)
+
+
+def _judge_errors(wanted: Wanted, seen: Seen, state: ApplicationState, now: datetime) -> Wait | RefreshNeeded | Failed:
+    """What was said before the operation may be of then: it counts if a comparison asked for now says it again."""
+    evidence = _evidence(wanted, state, None, now)
+    sickness = _judge_sickness(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, wanted, seen)
+    before = seen.before.errors if isinstance(seen.before, ApplicationState) else ()
+    if isinstance(sickness, Wait) or seen.succeeded_since is None or state.errors != before:
+        return sickness
+    if state.refresh_requested:
+        return Wait(Reason.NOT_FRESH, "a refresh is under way")
+    return sickness if seen.refresh_asked else RefreshNeeded(Reason.ERROR_CONDITION, sickness.detail)
 
 
 def _judge_operation(  # noqa: PLR0911 - rules, the first that fits decides
