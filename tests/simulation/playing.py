@@ -218,9 +218,12 @@ class Play:
         counted = ended.report.metrics.calls
         if counted.writes + counted.refreshes != len(ended.writes):
             note(f"{ended.run_id} counts {counted.writes}+{counted.refreshes} writes, the server {len(ended.writes)}")
+        summary = ended.report.summary
+        if (summary.verdict is Verdict.SUCCESS) != (summary.exit_code == 0):
+            note(f"{ended.run_id}: {summary.verdict} with exit code {summary.exit_code}")
         is_alone = self.alive <= {ended.run_id} or any(entry.kind == LEASES for entry in ended.writes)
-        if is_alone:  # else it had nothing to do, held no lock, and another run has gone on since it looked
-            self._judge_verdict(ended.run_id, ended.report, act)
+        if is_alone and summary.exit_code == 0:  # else it held no lock, and another run has gone on since it looked
+            self._judge_success(ended.run_id, act)
 
     def _judge_refusal(self, ended: Ended) -> None:
         """Only while another run is alive; and then nothing was begun."""
@@ -231,15 +234,8 @@ class Play:
         if deletes := [entry.name for entry in ended.writes if entry.verb == "delete"]:
             self.witness.problems.append(f"{ended.run_id} was refused the lock, and deleted {deletes}")
 
-    def _judge_verdict(self, run_id: str, report: Report, act: Act) -> None:
+    def _judge_success(self, run_id: str, act: Act) -> None:
         """INV-4: success is said only of what is truly there, or truly gone."""
-        is_success = report.summary.verdict is Verdict.SUCCESS
-        if is_success != (report.summary.exit_code == 0):
-            self.witness.problems.append(
-                f"{run_id}: {report.summary.verdict} with exit code {report.summary.exit_code}"
-            )
-        if not is_success:
-            return
         numbers = range(self.witness.since, len(self.witness.commits))
         for name in sorted(selected(self.scenario.platform, act.scope)):
             if act.action is Action.TEARDOWN:

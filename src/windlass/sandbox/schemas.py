@@ -75,10 +75,10 @@ def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str
                 continue
             if isinstance(child, Node):
                 if isinstance(value[name], NESTED) and tells(child):
-                    dropped += prune(value[name], child, was.get(name), f"{path}.{name}" if path else name)
+                    dropped += prune(value[name], child, was.get(name), child_path(path, name))
             elif not node.preserves and child is not True:
                 del value[name]
-                dropped.append(f"{path}.{name}" if path else name)
+                dropped.append(child_path(path, name))
     return dropped
 
 
@@ -114,6 +114,10 @@ def tells(node: Node) -> bool:
 @lru_cache(maxsize=10_000)
 def _defaults(node: Node) -> list[tuple[str, Any]]:
     return [(name, child.default) for name, child in node.properties.items() if child.default is not msgspec.UNSET]
+
+
+def child_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def fields_of(known: Any) -> Body:

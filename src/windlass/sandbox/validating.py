@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.schemas import at_index, fields_of, tells
+from windlass.sandbox.schemas import at_index, child_path, fields_of, tells
 from windlass.sandbox.statuses import FieldError, duplicate, invalid_value, required, too_long, unsupported
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iter
     was = fields_of(known)
     for name in node.required:
         if name not in value:
-            yield required(_child(path, name))
+            yield required(child_path(path, name))
     for name, child in value.items():
         below = was.get(name)
         if (child is None or child != below) and tells(rule := node.at(name)):
-            yield from _errors(child, rule, _child(path, name), below)
+            yield from _errors(child, rule, child_path(path, name), below)
 
 
 def _of_list(value: list[Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
@@ -135,7 +135,3 @@ def _of_number(value: float, node: Node, path: str) -> Iterator[FieldError]:
 
 def _in_body(path: str) -> str:
     return f"{path} in body"
-
-
-def _child(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
