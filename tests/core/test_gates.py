@@ -199,7 +199,7 @@ def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationStat
         ),
         (
             shown(operation=done(phase=Phase.FAILED, run_id=None)),
-            Reason.OPERATION_FAILED,
+            Reason.OVERTAKEN,
             "an operation by others ended Failed",
         ),
     ],

@@ -235,9 +235,7 @@ def _judge_errors(wanted: Wanted, seen: Seen, state: ApplicationState, now: date
     return sickness if seen.refresh_asked else RefreshNeeded(Reason.ERROR_CONDITION, sickness.detail)
 
 
-def _judge_operation(  # noqa: PLR0911 - rules, the first that fits decides
-    wanted: Wanted, seen: Seen, state: ApplicationState
-) -> Wait | Failed | None:
+def _judge_operation(wanted: Wanted, seen: Seen, state: ApplicationState) -> Wait | Failed | None:
     """None if the operation that counts has succeeded, or none is needed."""
     if state.operation_requested:
         return Wait(Reason.OPERATION_REQUESTED, "an operation is waiting or running")
@@ -252,11 +250,13 @@ def _judge_operation(  # noqa: PLR0911 - rules, the first that fits decides
     who = "the operation" if is_ours else f"an operation by {operation.started_by or 'others'}"
     if operation.phase is not Phase.SUCCEEDED:
         said = f": {operation.message}" if operation.message else ""
-        return Failed(Reason.OPERATION_FAILED, f"{who} ended {operation.phase}{said}")
-    if operation.revisions == wanted.revisions:
+        reason, told = Reason.OPERATION_FAILED, f"ended {operation.phase}{said}"
+    elif operation.revisions != wanted.revisions:
+        at = f"{short(operation.revisions)}, wanted is {short(wanted.revisions)}"
+        reason, told = Reason.WRONG_REVISION, f"ended at {at}"
+    else:
         return None
-    reason = Reason.WRONG_REVISION if is_ours else Reason.OVERTAKEN
-    return Failed(reason, f"{who} ended at {short(operation.revisions)}, wanted is {short(wanted.revisions)}")
+    return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {told}")
 
 
 def _proof(  # noqa: PLR0911 - rules, the first that fits decides
