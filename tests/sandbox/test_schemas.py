@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -30,10 +29,16 @@ SCHEMA = schemas.read(
 
 PRUNED: list[Any] = [
     pytest.param({"spec": {"size": 1, "odd": 1}}, {"spec": {"size": 1}}, ["spec.odd"], id="unknown"),
-    pytest.param({"spec": {"free": {"any": 1}}}, {"spec": {"free": {"any": 1}}}, [], id="kept where all is"),
+    pytest.param({"spec": {"size": 1, "odd": None}}, {"spec": {"size": 1}}, ["spec.odd"], id="unknown and null"),
     pytest.param(
-        {"spec": {"map": {"k": {"x": 1, "y": 2}}}},
-        {"spec": {"map": {"k": {"x": 1}}}},
+        {"spec": {"size": 1, "free": {"any": [{"a": None}]}}},
+        {"spec": {"size": 1, "free": {"any": [{"a": None}]}}},
+        [],
+        id="kept where all is",
+    ),
+    pytest.param(
+        {"spec": {"size": 1, "map": {"k": {"x": 1, "y": 2}}}},
+        {"spec": {"size": 1, "map": {"k": {"x": 1}}}},
         ["spec.map.k.y"],
         id="in a mapping",
     ),
@@ -43,9 +48,9 @@ PRUNED: list[Any] = [
 
 @pytest.mark.parametrize(("given", "kept", "dropped"), PRUNED)
 def test_what_a_schema_does_not_know_is_dropped_and_named(given: Any, kept: Any, dropped: list[str]) -> None:
-    value = copy.deepcopy(given)
-    assert schemas.prune(value, SCHEMA) == dropped
-    assert value == kept
+    unknown: list[str] = []
+    assert schemas.shaped(given, SCHEMA, None, unknown, nulls=True) == kept
+    assert unknown == dropped
 
 
 @pytest.mark.parametrize(
@@ -60,8 +65,21 @@ def test_what_a_schema_does_not_know_is_dropped_and_named(given: Any, kept: Any,
     ids=str,
 )
 def test_defaults_are_filled_in(given: Any, filled: Any) -> None:
-    schemas.fill(given, SCHEMA)
-    assert given == filled
+    assert schemas.shaped(given, SCHEMA, None, [], nulls=True) == filled
+
+
+def test_a_built_in_kind_knows_no_null_and_what_is_known_is_not_copied() -> None:
+    known = {"spec": {"free": {"any": 1}, "size": 2}}
+    found = schemas.shaped({"spec": {"free": {"any": 1}, "word": None}}, SCHEMA, known, [], nulls=False)
+    assert found == {"spec": {"free": {"any": 1}, "size": 1}}
+    assert found["spec"]["free"] is known["spec"]["free"]
+
+
+def test_what_is_filled_in_is_nobody_elses() -> None:
+    schema = schemas.sketch('status={"phase":"Pending"}')
+    first, second = (schemas.shaped({}, schema, None, [], nulls=False) for _ in range(2))
+    assert first == second == {"status": {"phase": "Pending"}}
+    assert first["status"] is not second["status"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windlass.sandbox.schemas import Node
+    from windlass.sandbox.statuses import Body
 
 FieldSet = dict[str, Any]
 MEMBER: FieldSet = {".": {}}
@@ -117,41 +118,38 @@ def whole(value: Any, node: Node, name: str = "") -> FieldSet:
 
 def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
     """What was written (added or changed) and what was removed between two states."""
+    if is_granular_map(old, node) and is_granular_map(new, node):
+        return _compared_parts(old, new, node, "f:")
+    if is_granular_list(old, node) and is_granular_list(new, node):
+        return _compared_parts(keyed(old, node), keyed(new, node), node, "")
+    return (whole(new, node) if old != new else {}), {}
+
+
+def _compared_parts(before: Body, after: Body, node: Node, mark: str) -> tuple[FieldSet, FieldSet]:
     written: FieldSet = {}
     removed: FieldSet = {}
-    if is_granular_map(old, node) and is_granular_map(new, node):
-        for name in _changed(old, new):
-            _compare_at(f"f:{name}", (old, new), name, node.at(name), (written, removed))
-    elif is_granular_list(old, node) and is_granular_list(new, node):
-        before, after = keyed(old, node), keyed(new, node)
-        for step in _changed(before, after):
-            _compare_at(step, (before, after), step, node.item, (written, removed))
-    elif old != new:
-        return whole(new, node), {}
+    for name, now in after.items():
+        was = before.get(name, msgspec.UNSET)
+        if was is now or was == now:
+            continue
+        step, rule = mark + name, node.at(name) if mark else node.item
+        if not isinstance(now, NESTED):
+            written[step] = MEMBER
+        elif was is msgspec.UNSET:
+            written[step] = _entire(step, now, rule)
+        else:
+            for fields, found in zip((written, removed), compared(was, now, rule), strict=True):
+                if found:
+                    fields[step] = found
+    for name, was in before.items():
+        if name not in after:
+            removed[mark + name] = _entire(mark + name, was, node.at(name) if mark else node.item)
     return written, removed
 
 
-def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    changed = [name for name, now in new.items() if (was := old.get(name, msgspec.UNSET)) is not now and was != now]
-    return changed + [name for name in old if name not in new]
-
-
-def _compare_at(
-    step: str, sides: tuple[dict[str, Any], dict[str, Any]], name: str, node: Node, into: tuple[FieldSet, FieldSet]
-) -> None:
-    old, new = sides
-    written, removed = into
-    item: FieldSet = {".": {}} if step[0] == "k" else {}
-    if name not in old:
-        written[step] = {**item, **whole(new[name], node, name)}
-    elif name not in new:
-        removed[step] = {**item, **whole(old[name], node, name)}
-    elif not isinstance(new[name], NESTED):
-        written[step] = MEMBER
-    else:
-        for fields, found in zip(into, compared(old[name], new[name], node), strict=True):
-            if found:
-                fields[step] = found
+def _entire(step: str, value: Any, node: Node) -> FieldSet:
+    """All of a place that has come or gone; an item of a keyed list is a place of its own."""
+    return {".": {}, **whole(value, node)} if step[0] == "k" else whole(value, node, step[2:])
 
 
 def is_granular_map(value: Any, node: Node) -> bool:

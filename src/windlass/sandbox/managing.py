@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,6 +45,7 @@ class Writer(msgspec.Struct, frozen=True):
         return f"{name} using {self.api_version}" if self.operation == "Update" else name
 
 
+ORDER = attrgetter("operation", "time", "manager", "api_version", "subresource")
 Managers = dict[tuple[str, ...], tuple[Writer, "FieldSet"]]
 
 
@@ -65,14 +67,12 @@ def managers_of(body: Body) -> Managers:
 
 def with_managers(body: Body, managers: Managers) -> Body:
     entries = []
-    for writer, fields in managers.values():
+    for writer, fields in sorted(managers.values(), key=lambda entry: ORDER(entry[0])):
         if not fields:
             continue
         entry: Body = {"manager": writer.manager, "operation": writer.operation, "apiVersion": writer.api_version}
         entry |= {"time": writer.time, "fieldsType": "FieldsV1", "fieldsV1": fields}
         entries.append(entry | ({"subresource": writer.subresource} if writer.subresource else {}))
-    names = ("operation", "time", "manager", "apiVersion", "subresource")
-    entries.sort(key=lambda entry: [entry.get(name, "") for name in names])
     meta = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
     return {**body, "metadata": {**meta, **({"managedFields": entries} if entries else {})}}
 
@@ -140,6 +140,8 @@ def _owned(found: FieldSet) -> FieldSet:
     if not found:
         return found
     fields = field_sets.render(found)
+    if UNOWNED.isdisjoint(fields):
+        return fields
     meta = fields.get("f:metadata", {})
     kept = {step: child for step, child in meta.items() if step != "." and step[2:] not in UNOWNED_META}
     rest = {step: child for step, child in fields.items() if step not in UNOWNED}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from windlass.sandbox import statuses
 from windlass.sandbox.patches import APPLY
-from windlass.sandbox.schemas import NESTED, fields_of
 from windlass.sandbox.statuses import FieldError, bad_request, conflict, invalid, invalid_value
 
 if TYPE_CHECKING:
@@ -51,17 +50,6 @@ def require_applicable(ask: Ask) -> None:
     if given != (kind.api_version, kind.kind):
         group, _, version = given[0].rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={given[1]}")
-
-
-def copied(value: Any, known: Any, *, nulls: bool) -> Any:
-    """What may be changed from here on: a copy of all that does not equal `known`, with or without nulls."""
-    if value is known or value == known:
-        return known
-    if isinstance(value, list):
-        return [copied(item, None, nulls=nulls) if isinstance(item, NESTED) else item for item in value]
-    was = fields_of(known)
-    pairs = value.items() if nulls else [pair for pair in value.items() if pair[1] is not None]
-    return {n: copied(child, was.get(n), nulls=nulls) if isinstance(child, NESTED) else child for n, child in pairs}
 
 
 def require_address(ask: Ask, meta: Body) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -59,47 +58,34 @@ OPEN = Node(preserves=True)
 SKETCHED = Node(preserves=True, sketched=True)
 
 
-def prune(value: Any, node: Node, known: Any = None, path: str = "") -> list[str]:
-    """Drops fields that the schema does not know, in place, and names them. What equals `known` is right already."""
-    dropped: list[str] = []
-    if value is known or value == known:
-        return dropped
-    if isinstance(value, list) and node.items is not None:
-        for index, item in enumerate(value):
-            dropped += prune(item, node.items, at_index(known, index), f"{path}[{index}]")
-    elif isinstance(value, dict):
-        was = fields_of(known)
-        for name in list(value):
-            child = node.properties.get(name, node.additional_properties)
-            if not path and name in META:
-                continue
-            if isinstance(child, Node):
-                if isinstance(value[name], NESTED) and tells(child):
-                    dropped += prune(value[name], child, was.get(name), child_path(path, name))
-            elif not node.preserves and child is not True:
-                del value[name]
-                dropped.append(child_path(path, name))
-    return dropped
+def shaped(value: Any, node: Node, known: Any, unknown: list[str], path: str = "", *, nulls: bool) -> Any:
+    """A copy as the schema wants it: without fields that it does not know, which are named, and with defaults.
 
-
-def fill(value: Any, node: Node, known: Any = None) -> None:
-    """Writes defaults where a field is missing, drops null where null is not allowed; in place."""
+    What equals `known` is right already, and is not copied. Null stays where a schema allows it, or nowhere.
+    """
     if value is known or value == known:
-        return
+        return known
     if isinstance(value, list):
-        for index, item in enumerate(value if node.items is not None else ()):
-            fill(item, node.item, at_index(known, index))
-    elif isinstance(value, dict):
-        rules, was = node.properties, fields_of(known)
-        for name in [key for key, below in value.items() if below is None and key in rules and not rules[key].nullable]:
-            del value[name]
-        for name, default in _defaults(node):
-            if name not in value:
-                value[name] = copy.deepcopy(default)
-        for name, below in value.items():
-            rule = rules.get(name, node.additional_properties) if isinstance(below, NESTED) else None
-            if isinstance(rule, Node) and tells(rule):
-                fill(below, rule, was.get(name))
+        each = enumerate(value)
+        return [shaped(v, node.item, at_index(known, i), unknown, f"{path}[{i}]", nulls=nulls) for i, v in each]
+    if not isinstance(value, dict):
+        return value
+    rules, was, filled = node.properties, fields_of(known), {}
+    for name, below in value.items():
+        rule = rules.get(name, node.additional_properties) if path or name not in META else True
+        if below is None and (not nulls or (name in rules and not rules[name].nullable)):
+            continue
+        if not rule and not node.preserves:
+            unknown.append(child_path(path, name))
+        elif isinstance(below, NESTED):
+            rule = rule if isinstance(rule, Node) else OPEN
+            filled[name] = shaped(below, rule, was.get(name), unknown, child_path(path, name), nulls=nulls)
+        else:
+            filled[name] = below
+    for name, default in _defaults(node):
+        if name not in filled:
+            filled[name] = shaped(default, rules[name], None, unknown, child_path(path, name), nulls=nulls)
+    return filled
 
 
 @lru_cache(maxsize=10_000)

@@ -31,34 +31,36 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[FieldError]:
     """What is wrong. What equals `known` was valid before, and still is."""
-    return list(_errors(value, node, path, known))
+    found: list[FieldError] = []
+    _judge(value, node, path, known, found)
+    return found
 
 
 def mistyped(value: Any, node: Node, known: Any = None) -> str:
     """The first field that has a value of another type than its own, and what is wrong with it."""
-    found = (e for e in _errors(value, node, "", known) if e.reason == "FieldValueTypeInvalid")
+    found = (error for error in errors(value, node, "", known) if error.reason == "FieldValueTypeInvalid")
     return next((f"{error.field}: {error.message}" for error in found), "")
 
 
-def _errors(value: Any, node: Node, path: str, known: Any) -> Iterator[FieldError]:
+def _judge(value: Any, node: Node, path: str, known: Any, found: list[FieldError]) -> None:
     if node.nullable if value is None else value == known:
         return
     wrong = _wrong_type(value, node)
     if wrong:
-        found = _type_name(value)
-        message = f'{_in_body(path)} must be of type {wrong}: "{found}"'
-        yield invalid_value(path or "<nil>", found, message, reason="FieldValueTypeInvalid")
+        name = _type_name(value)
+        message = f'{_in_body(path)} must be of type {wrong}: "{name}"'
+        found.append(invalid_value(path or "<nil>", name, message, reason="FieldValueTypeInvalid"))
         return
     if node.enum is not None and value not in node.enum:
-        yield unsupported(path, value, node.enum)
+        found.append(unsupported(path, value, node.enum))
     if isinstance(value, dict):
-        yield from _of_object(value, node, path, known)
+        _judge_object(value, node, path, known, found)
     elif isinstance(value, list):
-        yield from _of_list(value, node, path, known)
+        _judge_list(value, node, path, known, found)
     elif isinstance(value, str):
-        yield from _of_string(value, node, path)
+        found += _of_string(value, node, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _of_number(value, node, path)
+        found += _of_number(value, node, path)
 
 
 def _wrong_type(value: Any, node: Node) -> str:
@@ -83,24 +85,22 @@ def _type_name(value: Any) -> str:
     return next(name for name, types in TYPES.items() if isinstance(value, types))
 
 
-def _of_object(value: dict[str, Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
+def _judge_object(value: dict[str, Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
     was = fields_of(known)
-    for name in node.required:
-        if name not in value:
-            yield required(child_path(path, name))
+    found += [required(child_path(path, name)) for name in node.required if name not in value]
     for name, child in value.items():
         below = was.get(name)
         if (child is None or child != below) and tells(rule := node.at(name)):
-            yield from _errors(child, rule, child_path(path, name), below)
+            _judge(child, rule, child_path(path, name), below, found)
 
 
-def _of_list(value: list[Any], node: Node, path: str, known: Any) -> Iterator[FieldError]:
+def _judge_list(value: list[Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
     if node.max_items is not None and len(value) > node.max_items:
         message = f"Too many: {len(value)}: must have at most {node.max_items} items"
-        yield FieldError("FieldValueTooMany", path, message)
+        found.append(FieldError("FieldValueTooMany", path, message))
     for index, item in enumerate(value):
-        yield from _errors(item, node.item, f"{path}[{index}]", at_index(known, index))
-    yield from _duplicates(value, node, path)
+        _judge(item, node.item, f"{path}[{index}]", at_index(known, index), found)
+    found += _duplicates(value, node, path)
 
 
 def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]:

@@ -75,7 +75,9 @@ class Writing:
             config = {name: config[name] for name in ("status",) if name in config} | {"metadata": {"name": ask.name}}
         elif "status" in ask.kind.subresources:
             config.pop("status", None)
-        if unknown := schemas.prune(rules.copied(config, None, nulls=True), ask.kind.schema):
+        unknown: list[str] = []
+        schemas.shaped(config, ask.kind.schema, None, unknown, nulls=True)
+        if unknown:
             what = f"{ask.namespace}/{ask.name}; {ask.kind.api_version}, Kind={ask.kind.kind}"
             why = ", ".join(f".{path}: field not declared in schema" for path in unknown)
             raise statuses.broken(f"failed to create typed patch object ({what}): {why}")
@@ -101,7 +103,7 @@ class Writing:
         rules.require_unchanged(ask, before, after)
         after, warnings = self._shaped(ask, after, before)
         after = rules.carried_over(ask, before, after)
-        if not kind.custom:
+        if not kind.custom and ask.subresource != "status":
             admitting.fill_in(kind.id, after, before)
         generation = rules.next_generation(ask, before, after)
         if generation is not None:
@@ -118,14 +120,15 @@ class Writing:
     def _shaped(self, ask: Ask, body: Body, before: Body | None = None) -> tuple[Body, tuple[str, ...]]:
         """Without unknown fields, which are told or refused, and with defaults filled in."""
         kind = ask.kind
-        body = rules.copied(body, before, nulls=kind.custom)  # built-in kinds know no null: it is as if left out
+        paths: list[str] = []
+        # Built-in kinds know no null: it is as if left out.
+        body = schemas.shaped(body, kind.schema, before, paths, nulls=kind.custom)
         if not kind.custom and (wrong := validating.mistyped(body, kind.schema, before)):
             raise rules.mistyped(ask, f"{kind.kind}.{wrong}")
-        unknown = [f'unknown field "{path}"' for path in schemas.prune(body, kind.schema, before)]
+        unknown = tuple(f'unknown field "{path}"' for path in paths)
         if unknown and ask.options.validation == "Strict":
             raise statuses.not_handled(kind, f"strict decoding error: {', '.join(unknown)}")
-        schemas.fill(body, kind.schema, before)
-        return body, tuple(unknown) if ask.options.validation == "Warn" else ()
+        return body, unknown if ask.options.validation == "Warn" else ()
 
     def _born(self, ask: Ask, body: Body) -> Body:
         """A new object with what the server gives it: name, uid, time, generation; valid, and in a living namespace."""
@@ -142,7 +145,8 @@ class Writing:
         if "status" in kind.subresources:
             body.pop("status", None)
             if not kind.custom:
-                schemas.fill(body, kind.schema)
+                filled = schemas.shaped({}, kind.schema, None, [], nulls=False)
+                body |= {name: value for name, value in filled.items() if name not in body}
         errors = naming.metadata_errors(kind, meta)
         if errors:
             raise statuses.invalid(kind, meta.get("name", ""), errors)
@@ -172,7 +176,7 @@ class Writing:
         errors = naming.finalizer_errors(before, after) if before else []
         if kind.custom:
             errors += validating.errors(after, kind.schema, known=before)
-        else:
+        elif ask.subresource != "status":  # nothing that is looked at here comes in by that door
             errors += admitting.errors(kind.id, before, after)
         if before is not None and not ask.subresource:
             errors += naming.metadata_errors(kind, after["metadata"], before["metadata"])
