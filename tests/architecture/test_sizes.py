@@ -16,7 +16,7 @@ LONGEST_MODULE = 400
 LONGEST_FUNCTION = 40
 LARGER: dict[str, int] = {}
 """Path below src, or `path:function`, to the lines it may have. Lower it when the thing shrinks; nothing is added."""
-FOLDERS = {"src/windlass/sandbox": 3_955, "src/windlass/sandbox/actors": 2_700}
+FOLDERS = {"src/windlass/sandbox": 3_935, "src/windlass/sandbox/actors": 2_700}
 """Lines of code a folder may have (the server without its actors), rounded up: docs/decisions/0008. They shrink."""
 MEANINGLESS = {"utils", "util", "helpers", "helper", "common", "misc", "base", "types", "stuff", "manager"}
 
