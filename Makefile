@@ -20,7 +20,7 @@ help: ## this list
 $(VENV)/ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -67,7 +67,7 @@ clients: $(BENCH)/ready ## other Kubernetes clients on the sandbox: the official
 
 $(BENCH)/ready: requirements/bench.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/bench.txt
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -31,7 +31,7 @@ def try_on(interpreter: str, wheel: Path) -> str:
     with tempfile.TemporaryDirectory() as directory:
         subprocess.run([interpreter, "-m", "venv", directory], check=True)
         pip = [f"{directory}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "--require-hashes", "-r", str(REQUIREMENTS)], check=True)
+        subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", str(REQUIREMENTS)], check=True)
         subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
         imports = "import windlass.cli.clusters, windlass.kube.reflectors, windlass.kube.clients"
         subprocess.run([f"{directory}/bin/python", "-W", "error", "-c", imports], check=True)
