@@ -15,36 +15,36 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.measuring import measured
+from benchmarks.measurement import measured
 from benchmarks.results import figure
-from windlass.argo.roots import Root
-from windlass.core.platform import plans
-from windlass.core.platform.applications import Application, ApplicationRef, Barrier, Platform, Stack
-from windlass.core.platform.graphs import Graph
-from windlass.core.platform.scopes import Scope
-from windlass.core.platform.snapshots import Snapshot
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
+from windlass.argo.cd.root_application import Root
+from windlass.core.platform.model.applications import Application, ApplicationRef, Barrier, Platform, Stack
+from windlass.core.platform.model.graphs import Graph
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.model.snapshots import Snapshot
+from windlass.core.platform.planning import plans
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.transport.calls import Calls, Limits
 from windlass.operations.deploy import Wish, deploy
-from windlass.operations.runs import Access, Control
-from windlass.sandbox import kubeconfigs
-from windlass.sandbox.actors.argocd.definitions import definitions
-from windlass.sandbox.actors.argocd.installing import install_argocd
-from windlass.sandbox.actors.argocd.repositories import MemoryRepository
-from windlass.sandbox.actors.behaviours import PREFIX
-from windlass.sandbox.actors.installing import install_workloads
-from windlass.sandbox.asks import ADMIN
-from windlass.sandbox.sandboxes import Sandbox
-from windlass.sandbox.serving import served
+from windlass.operations.run.context import Access, Control
+from windlass.sandbox.apiserver.access import kubeconfig
+from windlass.sandbox.apiserver.requests import ADMIN
+from windlass.sandbox.argocd.custom_resources import definitions
+from windlass.sandbox.argocd.installation import install_argocd
+from windlass.sandbox.argocd.repositories import MemoryRepository
+from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.installation import install_workloads
+from windlass.sandbox.http_server import served
+from windlass.sandbox.sandbox import Sandbox
 from windlass.settings.platforms import assembled
 from windlass.simulation import virtual_time
-from windlass.simulation.transports import InProcessTransport
+from windlass.simulation.in_process_transport import InProcessTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from benchmarks.results import Figure
-    from windlass.core.platform.reports import Report
+    from windlass.core.platform.reporting.reports import Report
 
 URL = "https://git.test/platform.git"
 COMMIT = "1" * 40
@@ -144,7 +144,7 @@ async def serve(count: int, folder: Path) -> None:
         await calls.create("namespaces", {"metadata": {"name": "argocd"}})
         for name in names(count):
             await calls.create("applications.argoproj.io", settled(name))
-        (folder / "kubeconfig").write_text(kubeconfigs.rendered(address, sandbox.server.identities.admin_token))
+        (folder / "kubeconfig").write_text(kubeconfig.rendered(address, sandbox.server.identities.admin_token))
         print("ready", flush=True)
         await asyncio.Event().wait()
 

@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 
 from benchmarks.applications import APPLICATIONS, application
 from benchmarks.loads import Load
-from benchmarks.measuring import peak_memory
+from benchmarks.measurement import peak_memory
 from benchmarks.results import figure
-from windlass.kube import kubeconfigs
-from windlass.kube.calls import Calls
-from windlass.kube.clients import KubeClient
-from windlass.kube.http import HttpTransport
+from windlass.kube.auth import kubeconfigs
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,9 +92,9 @@ async def writes_per_second(load: Load) -> float:
 
 async def start() -> Figure:
     """From nothing to the first answer on a port; imports are not counted."""
-    from windlass.sandbox import kubeconfigs as rendering
-    from windlass.sandbox.sandboxes import Sandbox
-    from windlass.sandbox.serving import served
+    from windlass.sandbox.apiserver.access import kubeconfig as rendering
+    from windlass.sandbox.http_server import served
+    from windlass.sandbox.sandbox import Sandbox
 
     best = float("inf")
     for _ in range(5):

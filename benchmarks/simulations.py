@@ -8,17 +8,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.results import figure
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
-from windlass.kube.objects import Plain
-from windlass.kube.reflectors import Reflector
-from windlass.kube.resources import Resource
-from windlass.sandbox.actors.argocd.installing import install_argocd
-from windlass.sandbox.actors.argocd.repositories import MemoryRepository
-from windlass.sandbox.actors.installing import install_workloads
-from windlass.sandbox.asks import ADMIN
-from windlass.sandbox.sandboxes import Sandbox
-from windlass.simulation.transports import InProcessTransport
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.client.objects import Plain
+from windlass.kube.client.reflectors import Reflector
+from windlass.kube.client.resources import Resource
+from windlass.kube.transport.calls import Calls, Limits
+from windlass.sandbox.apiserver.requests import ADMIN
+from windlass.sandbox.argocd.installation import install_argocd
+from windlass.sandbox.argocd.repositories import MemoryRepository
+from windlass.sandbox.controllers.installation import install_workloads
+from windlass.sandbox.sandbox import Sandbox
+from windlass.simulation.in_process_transport import InProcessTransport
 from windlass.simulation.virtual_time import run, virtual_clock, virtual_sources
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from windlass.core.platform.applications import (
+from windlass.core.platform.model.applications import (
     Application,
     ApplicationRef,
     Patience,
@@ -14,9 +14,9 @@ from windlass.core.platform.applications import (
     ResourceRef,
     Stack,
 )
-from windlass.core.platform.graphs import Graph
-from windlass.core.platform.health import Health
-from windlass.core.platform.snapshots import ApplicationState, Operation, Phase, Snapshot, Source, State, Sync
+from windlass.core.platform.model.graphs import Graph
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.snapshots import ApplicationState, Operation, Phase, Snapshot, Source, State, Sync
 
 NOW = datetime(2026, 11, 15, 21, 0, 0, tzinfo=UTC)
 OLD, NEW = "0" * 40, "1" * 40

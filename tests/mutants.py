@@ -37,10 +37,10 @@ REVERSE = "invariants/test_inv_5_reverse_order.py"
 AGAIN = "invariants/test_inv_6_idempotent.py"
 HEALTH = "invariants/test_inv_7_health_is_true.py"
 HOOKS = "invariants/test_inv_8_no_hooks.py"
-LOCK, STEP = "operations/test_locking.py", "argo/test_steps.py"
+LOCK, STEP = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py"
 STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
 SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
-GATES, STEPS = "core/platform/gates.py", "argo/steps.py"
+GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 
 MUTANTS = (
     Mutant(
@@ -62,7 +62,7 @@ MUTANTS = (
         STALE,
     ),
     Mutant(
-        "schedule forgets a dependency", "INV-1", "core/platform/scheduling.py",
+        "schedule forgets a dependency", "INV-1", "core/platform/planning/schedules.py",
         "        self._missing = {name: len(needed) for name, needed in graph.needs.items()}",
         "        self._missing = {name: len(needed[:1]) for name, needed in graph.needs.items()}",
         ORDER,
@@ -80,19 +80,19 @@ MUTANTS = (
         f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
     ),
     Mutant(
-        "operation without the run", "INV-2", "argo/operations.py",
+        "operation without the run", "INV-2", "argo/cd/sync_requests.py",
         '        "info": [{"name": RUN_ID, "value": wish.run_id}],',
         '        "info": [],',
         PATH,
     ),
     Mutant(
-        "root moves by itself", "INV-2", "argo/roots.py",
+        "root moves by itself", "INV-2", "argo/cd/root_application.py",
         '            "project": "default",',
         '            "project": "default", "syncPolicy": {"automated": {}},',
         PATH,
     ),
     Mutant(
-        "bypasses are not told", "INV-2", "core/platform/compliance.py",
+        "bypasses are not told", "INV-2", "core/platform/reporting/compliance.py",
         "    if operation.revisions != state.previous_revisions:",
         "    if operation.revisions == state.previous_revisions:",
         PATH,
@@ -104,7 +104,7 @@ MUTANTS = (
         STATE,
     ),
     Mutant(
-        "a file left behind", "INV-3", "operations/locking.py",
+        "a file left behind", "INV-3", "operations/run/run_lock.py",
         "        asked = self._clock.monotonic()\n        spec =",
         '        asked = self._clock.monotonic()\n        open("windlass.lock", "w").close()\n        spec =',
         STATE,
@@ -116,19 +116,19 @@ MUTANTS = (
         FAILURES,
     ),
     Mutant(
-        "dependents are not skipped", "INV-4", "core/platform/scheduling.py",
+        "dependents are not skipped", "INV-4", "core/platform/planning/schedules.py",
         "        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)",
         "        skipped: list[str] = self.succeed(name) or [] if self._running.add(name) is None else []",
         FAILURES,
     ),
     Mutant(
-        "verdict hides a failure", "INV-4", "core/platform/verdicts.py",
+        "verdict hides a failure", "INV-4", "core/platform/reporting/verdicts.py",
         "    if all(good):",
         "    if any(good):",
         FAILURES,
     ),
     Mutant(
-        "exit code hides a failure", "INV-4", "core/platform/verdicts.py",
+        "exit code hides a failure", "INV-4", "core/platform/reporting/verdicts.py",
         "    Verdict.PARTIAL: ExitCode.PARTIAL,",
         "    Verdict.PARTIAL: ExitCode.SUCCESS,",
         FAILURES,
@@ -140,7 +140,7 @@ MUTANTS = (
         FAILURES,
     ),
     Mutant(
-        "teardown goes forward", "INV-5", "core/platform/plans.py",
+        "teardown goes forward", "INV-5", "core/platform/planning/plans.py",
         "        platform.graph.reversed(),",
         "        platform.graph,",
         REVERSE,
@@ -158,25 +158,25 @@ MUTANTS = (
         SEEDS,
     ),
     Mutant(
-        "an Application takes all along", "INV-5", "argo/removals.py",
+        "an Application takes all along", "INV-5", "argo/cd/removal_step.py",
         "        if not there.found:",
         "        if there:",
         f"{REVERSE}::test_what_an_application_left_behind_is_waited_for",
     ),
     Mutant(
-        "syncs what is right", "INV-6", "core/platform/plans.py",
+        "syncs what is right", "INV-6", "core/platform/planning/plans.py",
         "    if state.sync is Sync.SYNCED or is_drifting(state, wanted):",
         "    if is_drifting(state, wanted):",
         AGAIN,
     ),
     Mutant(
-        "refreshes what cannot move", "INV-6", "operations/live.py",
+        "refreshes what cannot move", "INV-6", "operations/run/applications_watch.py",
         "        return {place for place in places | parents if place in view and parse(view[place]).is_moving}",
         "        return {place for place in places | parents if place in view}",
         AGAIN,
     ),
     Mutant(
-        "refreshes are not counted", "INV-6", "argo/writing.py",
+        "refreshes are not counted", "INV-6", "argo/cd/application_writer.py",
         "        self.refreshes += 1",
         "        self.refreshes += 0",
         AGAIN,
@@ -194,49 +194,49 @@ MUTANTS = (
         HEALTH,
     ),
     Mutant(
-        "silence is health", "INV-7", "argo/healths.py",
+        "silence is health", "INV-7", "argo/health/builtin.py",
         '    return Health.UNKNOWN, "it has no condition that tells its health"',
         '    return Health.HEALTHY, ""',
         HEALTH,
     ),
     Mutant(
-        "objects are not read", "INV-7", "argo/healths.py",
+        "objects are not read", "INV-7", "argo/health/builtin.py",
         "    if there < wanted:",
         "    if there < 0:",
         HEALTH,
     ),
     Mutant(
-        "hooks are overlooked", "INV-8", "core/platform/compliance.py",
+        "hooks are overlooked", "INV-8", "core/platform/reporting/compliance.py",
         '_ORDERING_HOOKS = {"PreSync", "PostSync"}',
         '_ORDERING_HOOKS = {"PreSync"}',
         HOOKS,
     ),
     Mutant(
-        "internal hooks are blamed", "INV-8", "core/platform/compliance.py",
+        "internal hooks are blamed", "INV-8", "core/platform/reporting/compliance.py",
         "    return hook.type in _ORDERING_HOOKS and not hook.is_internal",
         "    return hook.type in _ORDERING_HOOKS",
         HOOKS,
     ),
     Mutant(
-        "nobody asks for the lock", "one run", "argo/writing.py",
+        "nobody asks for the lock", "one run", "argo/cd/application_writer.py",
         "        self.allow()\n        meta = {",
         "        meta = {",
         STEP,
     ),
     Mutant(
-        "a live holder is robbed", "one run", "operations/locking.py",
+        "a live holder is robbed", "one run", "operations/run/run_lock.py",
         "            is_silent = self._clock.monotonic() - since > DURATION",
         "            is_silent = True",
         LOCK,
     ),
     Mutant(
-        "writes over what it has not seen", "one run", "argo/writing.py",
+        "writes over what it has not seen", "one run", "argo/cd/application_writer.py",
         '        meta = {**change.get("metadata", {}), "resourceVersion": application.metadata.resource_version}',
         '        meta = {**change.get("metadata", {})}',
         STEP,
     ),
     Mutant(
-        "the lock is kept", "one run", "operations/locking.py",
+        "the lock is kept", "one run", "operations/run/run_lock.py",
         '            await self._write({"holderIdentity": ""})',
         "            pass",
         LOCK,

@@ -10,7 +10,7 @@ from lightkube.config.kubeconfig import Cluster, KubeConfig, User
 from lightkube.generic_resource import create_namespaced_resource
 
 from benchmarks.applications import APPLICATIONS, APPLIES, EVENTS, IN_FLIGHT, application
-from benchmarks.measuring import measured
+from benchmarks.measurement import measured
 
 Application = create_namespaced_resource("argoproj.io", "v1alpha1", "Application", "applications")
 

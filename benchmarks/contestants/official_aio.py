@@ -8,8 +8,8 @@ import sys
 from kubernetes.aio import client, watch
 
 from benchmarks.applications import APPLICATIONS, APPLIES, EVENTS, IN_FLIGHT, application
-from benchmarks.measuring import APPLICATIONS as APPS
-from benchmarks.measuring import measured
+from benchmarks.measurement import APPLICATIONS as APPS
+from benchmarks.measurement import measured
 
 
 async def main(scenario: str, port: str) -> None:

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from kubernetes import client, watch
 
 from benchmarks.applications import APPLICATIONS, APPLIES, EVENTS, IN_FLIGHT, application
-from benchmarks.measuring import APPLICATIONS as APPS
-from benchmarks.measuring import measured
+from benchmarks.measurement import APPLICATIONS as APPS
+from benchmarks.measurement import measured
 
 scenario, port = sys.argv[1:]
 configuration = client.Configuration(host=f"http://127.0.0.1:{port}")

@@ -8,15 +8,15 @@ import sys
 from typing import Any
 
 from benchmarks.applications import APPLICATIONS, APPLIES, EVENTS, IN_FLIGHT, application
-from benchmarks.measuring import measured
-from windlass.kube import kubeconfigs
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
-from windlass.kube.http import HttpTransport
-from windlass.kube.objects import Plain
-from windlass.kube.readers import Since
-from windlass.kube.resources import Resource
-from windlass.kube.watches import Event
+from benchmarks.measurement import measured
+from windlass.kube.auth import kubeconfigs
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.client.objects import Plain
+from windlass.kube.client.readers import Since
+from windlass.kube.client.resources import Resource
+from windlass.kube.client.watches import Event
+from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.http import HttpTransport
 
 APPS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 

@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from benchmarks.contestants.windlass_plain import main
-from windlass.kube.objects import Typed
+from windlass.kube.client.objects import Typed
 
 
 class Health(msgspec.Struct, frozen=True, gc=False):

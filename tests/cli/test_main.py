@@ -28,12 +28,12 @@ print([name for name in {HEAVY} if name in sys.modules])
 def test_a_bug_is_told_in_one_line_without_what_it_carried(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from windlass.cli import clusters
+    from windlass.cli.commands import cluster
 
     def broken(*_: object) -> list[str]:
         raise KeyError("hunter2")
 
-    monkeypatch.setattr(clusters, "describe", broken)
+    monkeypatch.setattr(cluster, "describe", broken)
     assert main(["cluster"], {}) == 1
     plain = capsys.readouterr().err
     assert "this is a bug in windlass: KeyError in broken" in plain

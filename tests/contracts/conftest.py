@@ -14,16 +14,16 @@ from tests.contracts.definitions import Customs, install
 from tests.contracts.kinds import CRDS, NAMESPACES
 from tests.contracts.servers import Raw, Server
 from tests.sandbox.differences import skip_differences
-from tests.sandbox.running import running_sandbox
-from windlass.kube import kubeconfigs
+from tests.sandbox.served_sandbox import running_sandbox
+from windlass.kube.auth import kubeconfigs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from windlass.kube.clients import KubeClient
-    from windlass.kube.connections import Connection
-    from windlass.kube.objects import Plain
-    from windlass.kube.readers import KubeReader
+    from windlass.kube.auth.connections import Connection
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.readers import KubeReader
 
 VARIABLE = "WINDLASS_CONTRACT_KUBECONFIG"
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tests.contracts.kinds import CRDS
 from tests.contracts.servers import until
-from windlass.kube.resources import Resource
+from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
-    from windlass.kube.clients import KubeClient
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.objects import Plain
 
 CONDITION = {
     "type": "object",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.kube.resources import Resource
+from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")

@@ -8,20 +8,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
+from windlass.kube.auth.connections import Token
+from windlass.kube.client.clients import KubeClient
 from windlass.kube.clocks import Clock
-from windlass.kube.connections import Token
-from windlass.kube.http import HttpTransport
-from windlass.kube.lines import LineSplitter
-from windlass.kube.transports import Request
+from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.http import HttpTransport
+from windlass.kube.transport.line_splitter import LineSplitter
+from windlass.kube.transport.transports import Request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from windlass.kube.connections import Connection
-    from windlass.kube.objects import Plain
-    from windlass.kube.transports import ByteStream, Transport
+    from windlass.kube.auth.connections import Connection
+    from windlass.kube.client.objects import Plain
+    from windlass.kube.transport.transports import ByteStream, Transport
 
 R = TypeVar("R")
 

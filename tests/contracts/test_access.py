@@ -12,11 +12,11 @@ import pytest
 
 from tests.contracts.kinds import CONFIG_MAPS, ROLE_BINDINGS, ROLES, SECRETS, config_map, pod
 from tests.contracts.servers import MERGE, until
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw, Server
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"

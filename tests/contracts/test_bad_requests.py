@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.contracts.definitions import Customs
-    from windlass.kube.connections import Connection
+    from windlass.kube.auth.connections import Connection
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 
 from tests.contracts.kinds import CONFIG_MAPS, DEPLOYMENTS, config_map, deployment, owner
 from tests.contracts.servers import MERGE, until
-from windlass.kube.resources import PODS
+from windlass.kube.client.resources import PODS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 HOLD = "contracts.windlass.dev/hold"
 OPTIONS = {"apiVersion": "v1", "kind": "DeleteOptions"}

@@ -22,17 +22,17 @@ from windlass.kube.api_errors import (
     NotFound,
     Unauthorized,
 )
-from windlass.kube.calls import Calls
-from windlass.kube.clients import KubeClient
-from windlass.kube.objects import Typed
-from windlass.kube.readers import PAGE, KubeReader, Selection, Since
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS, Resource
-from windlass.kube.watches import Bookmark, Event
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.client.objects import Typed
+from windlass.kube.client.readers import PAGE, KubeReader, Selection, Since
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS, Resource
+from windlass.kube.client.watches import Bookmark, Event
+from windlass.kube.transport.calls import Calls
 
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw, Server
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 ACCESS = Resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False)
 WHO_AM_I = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)

@@ -12,7 +12,7 @@ from tests.contracts.servers import JSON_PATCH, MERGE
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Answer, Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"

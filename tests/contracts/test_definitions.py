@@ -10,15 +10,15 @@ import pytest
 from tests.contracts.definitions import SCALE, definition, install
 from tests.contracts.kinds import CRDS
 from tests.contracts.servers import APPLY, MERGE, until
-from windlass.kube.resources import Resource
+from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.clients import KubeClient
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.objects import Plain
 
 
 @pytest.fixture

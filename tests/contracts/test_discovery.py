@@ -11,7 +11,7 @@ from tests.contracts.servers import until
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 

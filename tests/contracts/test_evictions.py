@@ -10,11 +10,11 @@ import pytest
 from tests.contracts.kinds import BUDGETS, pod
 from tests.contracts.servers import MERGE, until
 from tests.contracts.transports import Passing
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Answer, Raw, Server
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 

@@ -12,7 +12,7 @@ from tests.contracts.servers import APPLY, JSON_PATCH, MERGE
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 HOLD = "contracts.windlass.dev/hold"
 MORE = "contracts.windlass.dev/more"

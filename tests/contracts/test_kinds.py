@@ -8,7 +8,7 @@ import pytest
 
 from tests.contracts.kinds import DEPLOYMENTS, JOBS, SECRETS, SERVICES, deployment, pod, pod_spec, secret, service
 from tests.contracts.servers import MERGE
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw

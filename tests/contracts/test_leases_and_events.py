@@ -11,7 +11,7 @@ from tests.contracts.servers import MERGE
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 NOW = "2030-01-01T00:00:00.000000Z"
 LATER = "2030-01-01T00:00:10.123456Z"

@@ -14,7 +14,7 @@ from tests.contracts.kinds import LIST_KINDS, NAMESPACES, SECRETS, secret
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.contracts.servers import Raw
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.objects import Plain
 
 HOLD = "contracts.windlass.dev/hold"
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contracts.servers import until
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw
-    from windlass.kube.clients import KubeClient
-    from windlass.kube.objects import Plain
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.objects import Plain
 
 pytestmark = [pytest.mark.kubelet, pytest.mark.controllers, pytest.mark.timeout(120)]
 

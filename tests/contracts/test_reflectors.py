@@ -12,17 +12,17 @@ import pytest
 from tests.contracts.kinds import SECRETS, secret
 from tests.contracts.servers import until
 from tests.contracts.transports import Cutting, Passing, WithoutInitialEvents
-from windlass.kube.objects import Plain
-from windlass.kube.readers import Selection
-from windlass.kube.reflectors import Reflector
+from windlass.kube.client.objects import Plain
+from windlass.kube.client.readers import Selection
+from windlass.kube.client.reflectors import Reflector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Server
-    from windlass.kube.clients import KubeClient
-    from windlass.kube.resources import Ref
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.resources import Ref
 
 WRITES = 120
 NAMES = 12

@@ -11,13 +11,13 @@ import pytest
 
 from tests.contracts.kinds import NAMESPACES, SECRETS, pod, secret
 from tests.contracts.servers import Raw, Server
-from windlass.kube.resources import PODS, SERVICE_ACCOUNTS
+from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.contracts.definitions import Customs
-    from windlass.kube.connections import Connection
+    from windlass.kube.auth.connections import Connection
 
 LABELS = {
     "a": {"team": "red", "tier": "1"},

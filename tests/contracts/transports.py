@@ -11,7 +11,7 @@ from windlass.kube.api_errors import ConnectionLost
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from windlass.kube.transports import ByteStream, Request, Response, Transport
+    from windlass.kube.transport.transports import ByteStream, Request, Response, Transport
 
 
 class Passing:

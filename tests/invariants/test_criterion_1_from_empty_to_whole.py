@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.invariants.stages import staged
+from tests.invariants.clusters import staged
 from tests.simulation.scenarios import Part, told
 from windlass.settings.platforms import Assembled, assembled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.simulation.playing import Play, acted
+from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
 
 KINDS = ("configmaps", "deployments.apps", "applications.argoproj.io")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import staged
-from tests.simulation.playing import Play, acted
+from tests.invariants.clusters import staged
+from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, newer, told
-from windlass.argo.roots import NAME as ROOT
+from windlass.argo.cd.root_application import NAME as ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import Stage, staged
-from tests.sandbox.actors.objects import claim, workload
+from tests.invariants.clusters import Stage, staged
+from tests.sandbox.controllers.objects import claim, workload
 from tests.simulation.scenarios import APPLICATIONS, told
 from tests.simulation.witnesses import everything
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.invariants.stages import staged
+from tests.invariants.clusters import staged
 from tests.processes import windlass
 from tests.simulation.scenarios import told
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import platform_file, staged
+from tests.invariants.clusters import platform_file, staged
 from tests.simulation.scenarios import told
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import builders
-from tests.invariants.stages import staged
-from tests.simulation.playing import played
+from tests.invariants.clusters import staged
+from tests.simulation.play import played
 from tests.simulation.scenarios import Act, Scenario, newer, told
-from windlass.argo.roots import NAME as ROOT
+from windlass.argo.cd.root_application import NAME as ROOT
 from windlass.core.platform import gates
-from windlass.core.platform.applications import Patience
-from windlass.core.platform.snapshots import Sync
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.model.snapshots import Sync
+from windlass.sandbox.argocd.application_specs import Lie, Stale
 
 if TYPE_CHECKING:
     from pathlib import Path

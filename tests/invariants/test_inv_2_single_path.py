@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import run_of, staged
+from tests.invariants.clusters import run_of, staged
 from tests.scenarios.clusters import SYNC
 from tests.simulation.scenarios import newer, told
-from windlass.argo.roots import NAME as ROOT
+from windlass.argo.cd.root_application import NAME as ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.invariants.stages import Stage
+    from tests.invariants.clusters import Stage
 
 
 @pytest.fixture

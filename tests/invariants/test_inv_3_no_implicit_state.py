@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.invariants.stages import Stage, Told, staged
+from tests.invariants.clusters import Stage, Told, staged
 from tests.simulation.scenarios import told
 
 if TYPE_CHECKING:

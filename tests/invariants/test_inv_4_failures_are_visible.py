@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import Stage, platform_file, staged
+from tests.invariants.clusters import Stage, platform_file, staged
 from tests.scenarios.clusters import APPS, REFRESH
-from tests.simulation.playing import played
+from tests.simulation.play import played
 from tests.simulation.scenarios import TROUBLES, Act, newer, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windlass.sandbox.stores import Change
+    from windlass.sandbox.apiserver.store import Change
 
 CHAIN = "d: c; c: b; b: a; aside:"
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.invariants.stages import Stage, staged
-from tests.simulation.playing import Play, acted
+from tests.invariants.clusters import Stage, staged
+from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import APPLICATIONS, Act, told
 from tests.simulation.witnesses import Removals
-from windlass.core.platform.reports import Action
+from windlass.core.platform.reporting.reports import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from windlass.sandbox.stores import Change
+    from windlass.sandbox.apiserver.store import Change
 
 DIAMOND = "top: left right; left: base; right: base; beside:"
 CONFIRMED = {"TEARDOWN_CONFIRM": "development"}

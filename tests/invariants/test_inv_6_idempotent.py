@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import ENVIRONMENT, staged
+from tests.invariants.clusters import ENVIRONMENT, staged
 from tests.simulation.scenarios import APPLICATIONS, told
-from windlass.argo.roots import NAME as ROOT
+from windlass.argo.cd.root_application import NAME as ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

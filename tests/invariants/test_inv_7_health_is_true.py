@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import staged
-from tests.simulation.playing import Play, acted
+from tests.invariants.clusters import staged
+from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
-from windlass.argo.healths import judged_object
-from windlass.core.platform.applications import ResourceRef
-from windlass.core.platform.health import Health
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.argo.health.builtin import judged_object
+from windlass.core.platform.model.applications import ResourceRef
+from windlass.core.platform.model.health import Health
+from windlass.sandbox.argocd.application_specs import Lie, Stale
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.simulation.playing import Ended
+    from tests.simulation.play import Ended
 
 
 def test_synced_is_not_healthy(tmp_path: Path) -> None:

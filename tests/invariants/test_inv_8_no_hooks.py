@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.invariants.stages import staged
+from tests.invariants.clusters import staged
 from tests.simulation.scenarios import ROOT, told
-from windlass.argo.applications import Application
-from windlass.argo.operations import Wish, sync_operation
-from windlass.argo.roots import rendered
+from windlass.argo.cd.applications import Application
+from windlass.argo.cd.root_application import rendered
+from windlass.argo.cd.sync_requests import Wish, sync_operation
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from tests.kube.certificate_authorities import authority
 from tests.kube.leaks import assert_hidden
-from windlass.kube.connections import (
+from windlass.kube.auth.connections import (
     ClientCertificate,
     Connection,
     Login,
@@ -17,8 +17,8 @@ from windlass.kube.connections import (
     Tls,
     Token,
 )
-from windlass.kube.http import HttpTransport
-from windlass.kube.transports import Request
+from windlass.kube.transport.http import HttpTransport
+from windlass.kube.transport.transports import Request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windlass.errors import WindlassError
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
-from windlass.kube.transports import Response
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.transports import Response
 from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 
-    from windlass.kube.transports import ByteStream, Request
+    from windlass.kube.transport.transports import ByteStream, Request
 
 Answer = Response | Exception | None
 """None is a server that never answers."""

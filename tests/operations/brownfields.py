@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.sandbox.actors.objects import URL, application, config
+from tests.sandbox.controllers.objects import URL, application, config
 
 if TYPE_CHECKING:
-    from windlass.sandbox.callers import Caller
+    from windlass.sandbox.in_process_client import Caller
 
 APPS, SETS, PROJECTS = "applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"
 WAVE = "argocd.argoproj.io/sync-wave"

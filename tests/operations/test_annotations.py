@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from tests.builders import platform
-from tests.operations.worlds import begin, cluster, patch
-from tests.sandbox.actors import stages
-from tests.sandbox.actors.objects import application, config
-from windlass.core.platform.reports import Action
-from windlass.core.platform.scopes import Scope
+from tests.operations.clusters import begin, cluster, patch
+from tests.sandbox.controllers import clusters
+from tests.sandbox.controllers.objects import application, config
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
-from windlass.operations.planning import Wish, plan
+from windlass.operations.plan import Wish, plan
 
 PLATFORM = platform("web; api; data")
 
 
 def steps(annotation: str, stated: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
     async def main() -> dict[str, tuple[str, ...]]:
-        async with stages.world() as w:
+        async with clusters.world() as w:
             files: dict[str, Any] = {f"{name}/all.yaml": [config(name)] for name in ("web", "api", "data")}
             await begin(w, files, *(application(name) for name in ("web", "api", "data")))
             await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": annotation}}})
@@ -29,7 +29,7 @@ def steps(annotation: str, stated: frozenset[str] = frozenset()) -> dict[str, tu
             found = await plan(cluster(w), Wish(Action.DEPLOY, "development", PLATFORM, Scope(), stated))
             return {step.name: step.after for step in found.plan.steps}
 
-    found: dict[str, tuple[str, ...]] = stages.run(main())
+    found: dict[str, tuple[str, ...]] = clusters.run(main())
     return found
 
 

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from tests import builders
-from tests.operations.test_deploy_troubles import deployed
-from tests.operations.worlds import begin
-from tests.sandbox.actors import stages
-from tests.sandbox.actors.objects import application, config, workload
-from windlass.core.platform.applications import Patience, Retries
-from windlass.sandbox.actors.behaviours import PREFIX
+from tests.operations.clusters import begin
+from tests.operations.test_deploy_problems import deployed
+from tests.sandbox.controllers import clusters
+from tests.sandbox.controllers.objects import application, config, workload
+from windlass.core.platform.model.applications import Patience, Retries
+from windlass.sandbox.controllers.behaviours import PREFIX
 
 CRASHING = {f"{PREFIX}fails-with": "CrashLoopBackOff", f"{PREFIX}ready-after": "0s", f"{PREFIX}ends-after": "5s"}
 
@@ -33,10 +33,10 @@ def test_stability_keeps_its_gate_shut_and_without_it_the_end_of_the_run_tells(
     nodes = {name: replace(node, patience=patience, retries=Retries(1)) for name, node in made.applications.items()}
 
     async def main() -> None:
-        async with stages.world() as w:
+        async with clusters.world() as w:
             await begin(w, files, application(), application("next"))
             report = await deployed(w, replace(made, applications=nodes))
             assert {each.name: str(each.result) for each in report.components} == results
             assert report.summary.exit_code == code
 
-    stages.run(main())
+    clusters.run(main())

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.simulation.playing import Ended, Play, acted
+from tests.simulation.play import Ended, Play, acted
 from tests.simulation.scenarios import APPLICATIONS, Act, Scenario, told
 from tests.simulation.witnesses import LEASES
-from windlass.argo.roots import NAME as ROOT
-from windlass.core.platform.applications import Patience, Retries
+from windlass.argo.cd.root_application import NAME as ROOT
 from windlass.core.platform.events import NodeStarted, Noticed
-from windlass.core.platform.scopes import parse_scope
-from windlass.sandbox.faults import Fault
+from windlass.core.platform.model.applications import Patience, Retries
+from windlass.core.platform.model.scopes import parse_scope
+from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
-    from windlass.core.platform.reports import Report
+    from windlass.core.platform.reporting.reports import Report
 
 CHAIN = "c: b; b: a"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.builders import platform
-from tests.operations.things import DEFINITIONS, definition
-from tests.operations.worlds import SYNC, after, begin, cluster, patch
-from tests.sandbox.actors.objects import application, config, workload
-from tests.sandbox.actors.stages import run, world
-from windlass.core.platform.compliance import Rule
-from windlass.core.platform.verdicts import Verdict
+from tests.operations.clusters import SYNC, after, begin, cluster, patch
+from tests.operations.custom_resources import DEFINITIONS, definition
+from tests.sandbox.controllers.clusters import run, world
+from tests.sandbox.controllers.objects import application, config, workload
+from windlass.core.platform.reporting.compliance import Rule
+from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.operations.validate import Wish, validate
-from windlass.sandbox.faults import Fault
+from windlass.sandbox.apiserver.faults import Fault
 
 GROUP = "wgpolicyk8s.io"
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builders import NEW, NOW, OLD, at, operation, platform, source, state
-from tests.operations.worlds import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
-from tests.sandbox.actors.objects import application, config, workload
-from tests.sandbox.actors.stages import run, world
-from windlass.core.platform.compliance import Rule
+from tests.operations.clusters import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
+from tests.sandbox.controllers.clusters import run, world
+from tests.sandbox.controllers.objects import application, config, workload
 from windlass.core.platform.gates import SETTLED_AFTER
-from windlass.core.platform.health import Health
-from windlass.core.platform.snapshots import (
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.snapshots import (
     ApplicationState,
     Condition,
     Phase,
@@ -23,15 +22,16 @@ from windlass.core.platform.snapshots import (
     Snapshot,
     Sync,
 )
-from windlass.core.platform.verdicts import Verdict
+from windlass.core.platform.reporting.compliance import Rule
+from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
 from windlass.operations.validate import Wish, proven, validate, validate_within
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
-from windlass.simulation.transports import AGENT
+from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.simulation.in_process_transport import AGENT
 
 if TYPE_CHECKING:
-    from tests.sandbox.actors.stages import World
-    from windlass.core.platform.reports import Report
+    from tests.sandbox.controllers.clusters import World
+    from windlass.core.platform.reporting.reports import Report
 
 JUST_NOW = operation(finished_at=at(-1), run_id=None)
 

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import builders
-from windlass.core.platform import plans
-from windlass.core.platform.applications import Barrier
 from windlass.core.platform.events import NodeEnded
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
-from windlass.core.platform.health import Health
+from windlass.core.platform.model.applications import Barrier
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.model.snapshots import Snapshot
 from windlass.core.platform.outcomes import Ended
-from windlass.core.platform.scopes import Scope
-from windlass.core.platform.snapshots import Snapshot
+from windlass.core.platform.planning import plans
 from windlass.errors import WindlassError
 from windlass.orchestrators import embedded
 from windlass.simulation import virtual_time
 
 if TYPE_CHECKING:
-    from windlass.core.platform.applications import Platform
     from windlass.core.platform.events import Event
+    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.outcomes import Outcome
-    from windlass.core.platform.plans import Step
+    from windlass.core.platform.planning.plans import Step
 
 GOOD = Open(Evidence(builders.NOW, Health.HEALTHY))
 BAD = Failed(Reason.DEGRADED, "it is Degraded")

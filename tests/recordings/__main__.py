@@ -10,19 +10,19 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.recordings import recordings
+from tests.recordings import sequence_files
 from tests.recordings.applications import ARGOCD as ARGOCD_NAMESPACE
 from tests.recordings.applications import HERE
+from tests.recordings.clusters import staged
 from tests.recordings.scripts import SCRIPTS
-from tests.recordings.stages import staged
 from tests.testbed import argocd
 from tests.testbed.bed import Cluster
 from tests.testbed.components import ARGOCD
 from tests.testbed.progress import say, step
-from windlass.kube import kubeconfigs
-from windlass.kube.calls import Calls, Limits
-from windlass.kube.clients import KubeClient
-from windlass.kube.http import HttpTransport
+from windlass.kube.auth import kubeconfigs
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
     from tests.recordings.scripts import Script
@@ -72,7 +72,7 @@ async def _play(kube: KubeClient, cluster: Cluster, script: Script) -> None:
                 await script.play(stage)
         else:
             await script.play(stage)
-    recordings.write(stage.recording(script.name, script.about, versions))
+    sequence_files.write(stage.recording(script.name, script.about, versions))
 
 
 if __name__ == "__main__":

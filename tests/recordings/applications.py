@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.recordings.workloads import DEPLOYMENTS, NO_IMAGE, container, workload
-from windlass.kube.resources import Resource
+from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.recordings.stages import Stage
-    from windlass.kube.objects import Plain
+    from tests.recordings.clusters import Stage
+    from windlass.kube.client.objects import Plain
 
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 ARGOCD = "argocd"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from tests.recordings import applications, workloads
 from tests.recordings.workloads import CLAIMS, DAEMON_SETS, OF_JOBS, OF_PODS, STATEFUL_SETS, VOLUMES
-from windlass.kube.resources import PODS
+from windlass.kube.client.resources import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tests.recordings.stages import Stage
-    from windlass.kube.resources import Resource
+    from tests.recordings.clusters import Stage
+    from windlass.kube.client.resources import Resource
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.recordings import recordings
-from tests.recordings.recordings import SEQUENCES, Done, Seen
+from tests.recordings import sequence_files
 from tests.recordings.scripts import SCRIPTS
+from tests.recordings.sequence_files import SEQUENCES, Done, Seen
 
 if TYPE_CHECKING:
-    from tests.recordings.recordings import Recording
+    from tests.recordings.sequence_files import Recording
 
 NAMES = [script.name for script in SCRIPTS]
 FOREIGN = [
@@ -26,7 +26,7 @@ FOREIGN = [
 
 
 def test_there_is_a_file_for_every_script_and_no_other() -> None:
-    assert recordings.names() == sorted(NAMES)
+    assert sequence_files.names() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("pattern", FOREIGN)
@@ -37,7 +37,7 @@ def test_nothing_of_the_machine_is_in_it(name: str, pattern: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recording_begins_with_an_action_and_tells_each_object_from_its_beginning(name: str) -> None:
-    found = recordings.load(name)
+    found = sequence_files.load(name)
     assert isinstance(found.steps[0], Done)
     begun: set[tuple[str, str]] = set()
     for step in found.steps:
@@ -105,7 +105,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize(("name", "kind", "condition"), CONDITIONS)
 def test_a_condition_is_in_its_recording(name: str, kind: str, condition: tuple[str, str, str]) -> None:
-    assert condition in conditions(recordings.load(name), kind)
+    assert condition in conditions(sequence_files.load(name), kind)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_condition_is_in_its_recording(name: str, kind: str, condition: tuple[
     ],
 )
 def test_what_containers_wait_for(name: str, reasons: set[str]) -> None:
-    assert reasons <= waits(recordings.load(name))
+    assert reasons <= waits(sequence_files.load(name))
 
 
 @pytest.mark.parametrize(
@@ -130,17 +130,17 @@ def test_what_containers_wait_for(name: str, reasons: set[str]) -> None:
     ],
 )
 def test_how_containers_end(name: str, ends: set[tuple[int, str]]) -> None:
-    assert exits(recordings.load(name)) == ends
+    assert exits(sequence_files.load(name)) == ends
 
 
 def test_pods_of_a_stateful_set_come_one_after_the_other_and_change_in_reverse() -> None:
-    found = recordings.load("statefulset")
+    found = sequence_files.load("statefulset")
     added = [seen.name for seen in found.of("Pod") if seen.type == "ADDED"]
     assert added == ["db-0", "db-1", "db-1", "db-0"]
 
 
 def test_a_claim_is_bound_and_its_volume_released() -> None:
-    found = recordings.load("claim")
+    found = sequence_files.load("claim")
     assert phases(found, "PersistentVolumeClaim", "status", "phase") == ["Pending", "Bound"]
     assert [phase for phase in phases(found, "PersistentVolume", "status", "phase") if phase] == [
         "Pending", "Available", "Bound", "Released",
@@ -161,7 +161,7 @@ OPERATIONS = [
 
 @pytest.mark.parametrize(("name", "expected"), OPERATIONS)
 def test_the_phases_of_operations(name: str, expected: list[str | None]) -> None:
-    assert phases(recordings.load(name), "Application", "status", "operationState", "phase") == expected
+    assert phases(sequence_files.load(name), "Application", "status", "operationState", "phase") == expected
 
 
 HEALTHS = [
@@ -172,22 +172,24 @@ HEALTHS = [
 
 @pytest.mark.parametrize(("name", "expected"), HEALTHS)
 def test_health_goes_through_its_states(name: str, expected: list[str]) -> None:
-    found = [health for health in phases(recordings.load(name), "Application", "status", "health", "status") if health]
+    found = [
+        health for health in phases(sequence_files.load(name), "Application", "status", "health", "status") if health
+    ]
     rest = iter(found)
     assert all(health in rest for health in expected), found
 
 
 def test_a_root_is_healthy_while_its_children_are_missing() -> None:
-    roots = recordings.load("application-of-applications").of("Application", "root")
+    roots = sequence_files.load("application-of-applications").of("Application", "root")
     assert any(
         (s.at("status", "sync", "status"), s.at("status", "health", "status")) == ("OutOfSync", "Healthy")
         for s in roots
     )
-    children = recordings.load("application-of-applications").of("Application")
+    children = sequence_files.load("application-of-applications").of("Application")
     assert {seen.name for seen in children} == {"root", "one"}
 
 
 def test_a_refresh_takes_its_annotation_away() -> None:
-    found = recordings.load("application-refresh")
+    found = sequence_files.load("application-refresh")
     marks = phases(found, "Application", "metadata", "annotations", "argocd.argoproj.io/refresh")
     assert marks == [None, "normal", None, "hard", None, "normal", None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.kube.resources import PODS, Resource
+from windlass.kube.client.resources import PODS, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tests.recordings.stages import Stage
-    from windlass.kube.objects import Plain
+    from tests.recordings.clusters import Stage
+    from windlass.kube.client.objects import Plain
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.running import running_sandbox
+from tests.sandbox.served_sandbox import running_sandbox
 
 BENCH = Path(__file__).parents[2] / ".venv-bench/bin/python"  # `make bench` and `make clients` make it
 SCRIPTS = {"kubernetes": "with_official.py", "lightkube": "with_lightkube.py"}

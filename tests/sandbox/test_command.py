@@ -15,12 +15,12 @@ import pytest
 
 from tests.processes import windlass
 from windlass.errors import ExitCode
-from windlass.kube import kubeconfigs
-from windlass.kube.calls import Calls
-from windlass.kube.clients import KubeClient
-from windlass.kube.http import HttpTransport
-from windlass.kube.readers import KubeReader
-from windlass.kube.resources import Resource
+from windlass.kube.auth import kubeconfigs
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.client.readers import KubeReader
+from windlass.kube.client.resources import Resource
+from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import sys
 
 STORY = """
 import asyncio, sys
-from tests.sandbox.stories import journal
+from tests.sandbox.histories import journal
 sys.stdout.buffer.write(journal(seed=int(sys.argv[1])))
 """
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.sandbox import differences
-from windlass.sandbox.actors.pieces import open_definition
-from windlass.sandbox.definitions import DEFINITIONS
-from windlass.sandbox.sandboxes import Sandbox
-from windlass.sandbox.statuses import Refusal
+from windlass.sandbox.apiserver.objects.custom_resources import DEFINITIONS
+from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.controllers.object_builders import open_definition
+from windlass.sandbox.sandbox import Sandbox
 from windlass.simulation.virtual_time import run, virtual_sources
 
 TEXT = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()

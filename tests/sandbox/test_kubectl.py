@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.sandbox.running import running_sandbox
+from tests.sandbox.served_sandbox import running_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.processes import Ended, windlass
-from tests.sandbox.actors.objects import URL, application
-from windlass.sandbox import kubeconfigs
-from windlass.sandbox.actors.argocd.installing import install_argocd
-from windlass.sandbox.actors.argocd.repositories import MemoryRepository
-from windlass.sandbox.actors.installing import install_workloads
-from windlass.sandbox.sandboxes import Sandbox
-from windlass.sandbox.serving import served
+from tests.sandbox.controllers.objects import URL, application
+from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
+from windlass.sandbox.argocd.installation import install_argocd
+from windlass.sandbox.argocd.repositories import MemoryRepository
+from windlass.sandbox.controllers.installation import install_workloads
+from windlass.sandbox.http_server import served
+from windlass.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
     from pathlib import Path
 
-    from windlass.sandbox.actors.argocd.applications import ArgoCD
-    from windlass.sandbox.journals import Entry
+    from windlass.sandbox.apiserver.journal import Entry
+    from windlass.sandbox.argocd.application_controller import ArgoCD
 
 REFRESH = {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
 APPS = "applications.argoproj.io"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.sandbox.actors.objects import config, workload
+from tests.sandbox.controllers.objects import config, workload
 from tests.scenarios.clusters import Running, running
-from windlass.sandbox.actors.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windlass.cli.connecting import server_clock
-from windlass.kube.calls import Calls
+from windlass.cli.connections import server_clock
 from windlass.kube.clocks import Clock
-from windlass.kube.transports import Request, Response
+from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.transports import Request, Response
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from windlass.kube.transports import ByteStream
+    from windlass.kube.transport.transports import ByteStream
 
 NOW = datetime(2026, 11, 15, 21, 0, 0, tzinfo=UTC)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.processes import Ended, inherited
-from tests.sandbox.actors.objects import URL, application, config, workload
+from tests.sandbox.controllers.objects import URL, application, config, workload
 from tests.scenarios.clusters import APPS, Running, running
-from windlass.sandbox.faults import Fault
+from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

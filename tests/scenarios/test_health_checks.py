@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.operations.things import DEFINITIONS, THINGS, thing
+from tests.operations.custom_resources import DEFINITIONS, THINGS, thing
 from tests.processes import windlass
 from tests.scenarios.test_validate import complaints, dag, healths, validate
-from tests.settings.worlds import ENVIRONMENT, spec
+from tests.settings.setting_files import ENVIRONMENT, spec
 
 if TYPE_CHECKING:
     from tests.scenarios.clusters import Running

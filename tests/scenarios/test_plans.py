@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.invariants.stages import ENVIRONMENT, Stage, staged
+from tests.invariants.clusters import ENVIRONMENT, Stage, staged
 from tests.simulation.scenarios import APPLICATIONS, told
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.processes import windlass
-from tests.sandbox.running import running_sandbox
+from tests.sandbox.served_sandbox import running_sandbox
 from tests.scenarios.test_validate import dag
 from windlass.cli.options import pasteable
 

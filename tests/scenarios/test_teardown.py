@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.sandbox.actors.objects import config
+from tests.sandbox.controllers.objects import config
 from tests.scenarios.clusters import Running, running
-from tests.settings.worlds import spec
+from tests.settings.setting_files import spec
 from windlass.cli.main import main
 
 if TYPE_CHECKING:

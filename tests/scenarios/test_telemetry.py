@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.invariants.stages import Stage, staged
+from tests.invariants.clusters import Stage, staged
 from tests.simulation.scenarios import told
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import pytest
 
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import NEVER, moved
-from tests.settings.worlds import spec
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from tests.settings.setting_files import spec
+from windlass.sandbox.argocd.application_specs import Lie, Stale
 
 if TYPE_CHECKING:
     from pathlib import Path

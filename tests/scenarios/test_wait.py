@@ -8,7 +8,7 @@ import pytest
 
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import moved
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
+from windlass.sandbox.argocd.application_specs import Lie, Stale
 
 if TYPE_CHECKING:
     from tests.processes import Ended

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.settings.worlds import World
+from tests.settings.setting_files import World
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.settings.worlds import ENVIRONMENT, HEAD, spec
-from windlass.core.platform.applications import ApplicationRef, Barrier, ResourceRef
-from windlass.core.platform.scopes import Scope, selected
+from tests.settings.setting_files import ENVIRONMENT, HEAD, spec
+from windlass.core.platform.model.applications import ApplicationRef, Barrier, ResourceRef
+from windlass.core.platform.model.scopes import Scope, selected
 
 if TYPE_CHECKING:
-    from tests.settings.worlds import World
-    from windlass.core.platform.applications import Application
+    from tests.settings.setting_files import World
+    from windlass.core.platform.model.applications import Application
 
 QUOTE = "(put it in quotes: bare, YAML reads it as something else)"
 PATTERN = r"String should match pattern '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from windlass.settings.loading import Inputs, load
+from windlass.settings.loader import Inputs, load
 
 PLATFORM = load(Inputs({}, {})).assembled.platform
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.settings.worlds import ENVIRONMENT
+from tests.settings.setting_files import ENVIRONMENT
 from windlass.settings.schemas import SCHEMAS, schema_text
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def test_the_reference_platform_fits_its_schema() -> None:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_the_examples_of_the_page_fit_their_schema_and_are_read(text: str, tmp_path: Path) -> None:
-    from windlass.settings.loading import Inputs, load
+    from windlass.settings.loader import Inputs, load
 
     is_platform = "kind: Platform" in text
     schema("platform.json" if is_platform else "environment.json").validate(yaml.safe_load(text))

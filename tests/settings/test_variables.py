@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.settings.worlds import ENVIRONMENT
-from windlass.core.platform.scopes import Extent, Scope
-from windlass.settings.loading import Inputs, load
+from tests.settings.setting_files import ENVIRONMENT
+from windlass.core.platform.model.scopes import Extent, Scope
+from windlass.settings.loader import Inputs, load
 from windlass.settings.mounts import SECRETS
 from windlass.settings.variables import PLAIN_CREDENTIALS, SETTINGS
 
 if TYPE_CHECKING:
-    from tests.settings.worlds import World
+    from tests.settings.setting_files import World
 
 KUBECONFIG = base64.b64encode(b"kind: Config").decode()
 ACCESS = {"KUBECONFIG_DATA": KUBECONFIG, "ENVIRONMENT": "staging"}

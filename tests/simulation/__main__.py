@@ -14,7 +14,7 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import TYPE_CHECKING
 
-from tests.simulation.playing import simulate
+from tests.simulation.play import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

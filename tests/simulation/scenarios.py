@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 from tests import builders
-from tests.sandbox.actors.objects import CASCADE, URL, config, workload
-from windlass.argo.roots import NAME as ROOT_NAME
-from windlass.argo.roots import Root
-from windlass.core.platform.applications import (
+from tests.sandbox.controllers.objects import CASCADE, URL, config, workload
+from windlass.argo.cd.root_application import NAME as ROOT_NAME
+from windlass.argo.cd.root_application import Root
+from windlass.core.platform.model.applications import (
     Application,
     ApplicationRef,
     Barrier,
@@ -21,13 +21,13 @@ from windlass.core.platform.applications import (
     Retries,
     Stack,
 )
-from windlass.core.platform.graphs import Graph
-from windlass.core.platform.reports import Action
-from windlass.core.platform.scopes import Extent, Scope
-from windlass.core.platform.volumes import Policy
-from windlass.sandbox.actors.argocd.specs import Lie, Stale
-from windlass.sandbox.actors.behaviours import PREFIX
-from windlass.sandbox.faults import Fault
+from windlass.core.platform.model.graphs import Graph
+from windlass.core.platform.model.scopes import Extent, Scope
+from windlass.core.platform.reporting.reports import Action
+from windlass.core.platform.teardown.volumes import Policy
+from windlass.sandbox.apiserver.faults import Fault
+from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.sandbox.controllers.behaviours import PREFIX
 
 Chance = random.Random
 WHOLE = Scope()

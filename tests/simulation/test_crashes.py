@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.playing import Told, played
+from tests.simulation.play import Told, played
 from tests.simulation.scenarios import Act, Part, Scenario, newer, told
 
 LEVELS = "d: a; e: a b; f: c; g: d e; h: e f; i: f; j: g h; k: h; l: g i"

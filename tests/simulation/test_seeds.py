@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.simulation.playing import simulate
+from tests.simulation.play import simulate
 from tests.simulation.scenarios import SMALL_SEEDS
 
 TENTH = SMALL_SEEDS // 10

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.scenarios import APPLICATIONS, ARGOCD, NAMESPACE, Part
-from windlass.argo.applications import RUN_ID
-from windlass.argo.roots import NAME as ROOT_NAME
-from windlass.core.platform.applications import ResourceRef
+from windlass.argo.cd.applications import RUN_ID
+from windlass.argo.cd.root_application import NAME as ROOT_NAME
+from windlass.core.platform.model.applications import ResourceRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tests.simulation.scenarios import Scenario
-    from windlass.sandbox.sandboxes import Sandbox
-    from windlass.sandbox.stores import Change
+    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.sandbox import Sandbox
 
 Body = dict[str, Any]
 LEASES = "leases.coordination.k8s.io"

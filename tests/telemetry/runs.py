@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.builders import NEW, NOW, at, platform, snapshot
-from windlass.core.platform import plans, reports
 from windlass.core.platform.events import (
     Event,
     Level,
@@ -18,11 +17,13 @@ from windlass.core.platform.events import (
     RunPhase,
 )
 from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
-from windlass.core.platform.health import Health
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.plans import Verb
-from windlass.core.platform.reports import Action, ApiCalls, Ending, Report, Run
-from windlass.core.platform.scopes import parse_scope
+from windlass.core.platform.planning import plans
+from windlass.core.platform.planning.plans import Verb
+from windlass.core.platform.reporting import reports
+from windlass.core.platform.reporting.reports import Action, ApiCalls, Ending, Report, Run
 
 PLATFORM = platform("keycloak: postgres; postgres: ceph; ready: ceph")
 PLAN = plans.for_deploy(PLATFORM, snapshot(), parse_scope("platform"))

@@ -15,13 +15,22 @@ from hypothesis import strategies as st
 
 from tests.builders import NOW
 from tests.telemetry.runs import PLAN, events, outcomes, report
-from windlass.core.platform.events import Event, Level, NodeEnded, NodeStarted, Noticed, PhaseBegan, Planned, RunPhase
+from windlass.core.platform.events import (
+    Event,
+    Level,
+    NodeEnded,
+    NodeStarted,
+    Noticed,
+    PhaseBegan,
+    Planned,
+    RunPhase,
+)
 from windlass.core.platform.gates import Proof
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.plans import Unmet, Verb
-from windlass.core.platform.reports import Report
+from windlass.core.platform.planning.plans import Unmet, Verb
+from windlass.core.platform.reporting.reports import Report
 from windlass.telemetry.logs import LONGEST_MESSAGE, EventLog, LogForm, LogOptions, library_logs, logger
-from windlass.telemetry.redactions import Redactions
+from windlass.telemetry.redaction import Redactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

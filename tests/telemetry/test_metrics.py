@@ -16,9 +16,9 @@ from tests.builders import NOW, at
 from tests.telemetry.runs import events, outcomes, report
 from windlass.core.platform.events import NodeEnded, NodeWaits
 from windlass.core.platform.gates import Evidence, Open
-from windlass.core.platform.health import Health
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.verdicts import Verdict
+from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.telemetry.metrics import BUCKETS, Metrics, Status
 

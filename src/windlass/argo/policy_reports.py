@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.applications import lasting_rows
-from windlass.core.platform.compliance import Finding, Rule
+from windlass.argo.cd.applications import lasting_rows
+from windlass.core.platform.reporting.compliance import Finding, Rule
 from windlass.kube.api_errors import Forbidden, NotFound
-from windlass.kube.objects import Typed
-from windlass.kube.resources import Resource
+from windlass.kube.client.objects import Typed
+from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from windlass.argo.applications import Application
-    from windlass.kube.readers import KubeReader
+    from windlass.argo.cd.applications import Application
+    from windlass.kube.client.readers import KubeReader
 
 KINDS = (
     Resource("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport"),

@@ -50,9 +50,10 @@ def windlass() -> None:
 @click.pass_obj
 def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
     """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
-    from windlass.cli import clusters  # noqa: PLC0415 - lazy, see above
+    from windlass.cli.commands import cluster as clusters  # noqa: PLC0415 - lazy, see above
+    from windlass.cli.connections import Access  # noqa: PLC0415
 
-    for line in clusters.describe(clusters.Access(**options), environ):
+    for line in clusters.describe(Access(**options), environ):
         click.echo(line)
 
 
@@ -72,7 +73,7 @@ def sandbox(**options: Any) -> None:
 
     It has actors that behave like the controllers of Kubernetes and like Argo CD.
     """
-    from windlass.cli import sandboxes  # noqa: PLC0415 - lazy, see above
+    from windlass.cli.commands import sandbox as sandboxes  # noqa: PLC0415 - lazy, see above
 
     sandboxes.serve(sandboxes.Serving(**options), click.echo)
 
@@ -99,7 +100,7 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 
     Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
     """
-    from windlass.cli import validating  # noqa: PLC0415
+    from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
     report = validating.validated(options, environ)
     click.echo(validating.rendered(report, form))
@@ -119,7 +120,8 @@ def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options
 
     Exit codes: 0 all is healthy, 1 nothing is or the run could not begin, 2 something failed, 4 out of time.
     """
-    from windlass.cli import deploying, validating  # noqa: PLC0415
+    from windlass.cli.commands import deploy as deploying  # noqa: PLC0415
+    from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
     report = deploying.deployed(options, environ, plan)
     click.echo(validating.rendered(report, form))
@@ -140,7 +142,8 @@ def plan(environ: Mapping[str, str], /, action: str, out: str | None, form: str,
 
     Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
     """
-    from windlass.cli import plan_files, validating  # noqa: PLC0415
+    from windlass.cli.commands import plan as plan_files  # noqa: PLC0415
+    from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
     report = plan_files.planned(options, environ, action, out)
     click.echo(validating.rendered(report, form))
@@ -160,7 +163,8 @@ def teardown(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 all is removed and
     something was left behind, 4 out of time.
     """
-    from windlass.cli import tearing_down, validating  # noqa: PLC0415
+    from windlass.cli.commands import teardown as tearing_down  # noqa: PLC0415
+    from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
     report = tearing_down.torn_down(options, environ)
     click.echo(validating.rendered(report, form))
@@ -182,7 +186,7 @@ def wait(environ: Mapping[str, str], /, application: str, **options: Any) -> int
 
     Exit codes: 0 healthy, 1 it failed, 4 out of time.
     """
-    from windlass.cli import validating  # noqa: PLC0415
+    from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
     words, code = validating.waited(application, options, environ, lambda line: click.echo(line, err=True))
     click.echo(words)
@@ -200,7 +204,7 @@ def import_(environ: Mapping[str, str], /, **options: Any) -> None:
     Stacks come from parents, ApplicationSets and projects, order from sync waves, RollingSync steps and the annotation
     windlass.dev/depends-on. Comments say where each dependency came from: read it before you use it.
     """
-    from windlass.cli import importing  # noqa: PLC0415
+    from windlass.cli.commands import import_ as importing  # noqa: PLC0415
 
     text = importing.imported(options, environ, lambda line: click.echo(line, err=True))
     if text:
@@ -212,8 +216,8 @@ def import_(environ: Mapping[str, str], /, **options: Any) -> None:
 @click.pass_obj
 def lint(environ: Mapping[str, str], /, **options: Any) -> None:
     """Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."""
-    from windlass.cli import linting  # noqa: PLC0415
-    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+    from windlass.cli.commands import lint as linting  # noqa: PLC0415
+    from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
     for line in linting.lines(load(Inputs(given(options), environ))):
         click.echo(line)
@@ -232,8 +236,8 @@ def lint(environ: Mapping[str, str], /, **options: Any) -> None:
 @click.pass_obj
 def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
     """Show what waits for what: waves as text, or the graph as mermaid, dot or svg."""
-    from windlass.cli import graph_views  # noqa: PLC0415
-    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+    from windlass.cli.views import graph as graph_views  # noqa: PLC0415
+    from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
     settings = load(Inputs(given(options), environ))
     click.echo(graph_views.FORMATS[form](graph_views.view_of(settings.assembled.platform, settings.scope)))
@@ -262,7 +266,8 @@ def rehearse(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
 
     Exit codes: 0 it went as asked, with what --fail names failing; 1 something else did not become healthy.
     """
-    from windlass.cli import rehearsal_views, rehearsing  # noqa: PLC0415
+    from windlass.cli.commands import rehearse as rehearsing  # noqa: PLC0415
+    from windlass.cli.views import rehearsal as rehearsal_views  # noqa: PLC0415
 
     rehearsal = rehearsing.rehearsed(options, environ)
     click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
@@ -279,7 +284,7 @@ def demo(environ: Mapping[str, str], /, out: str) -> None:
     """
     from pathlib import Path  # noqa: PLC0415
 
-    from windlass.cli import demonstrating  # noqa: PLC0415
+    from windlass.cli.commands import demo as demonstrating  # noqa: PLC0415
 
     demonstrating.demonstrate(Path(out), environ, click.echo)
 
@@ -293,8 +298,8 @@ def demo(environ: Mapping[str, str], /, out: str) -> None:
 @click.pass_obj
 def config(environ: Mapping[str, str], /, action: str | None, form: str, **options: Any) -> None:
     """Show every effective value and where it came from; secrets are masked."""
-    from windlass.cli import settings_views  # noqa: PLC0415
-    from windlass.settings.loading import Inputs, load  # noqa: PLC0415
+    from windlass.cli.views import settings as settings_views  # noqa: PLC0415
+    from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
     settings = load(Inputs(given(options), environ, is_terminal=sys.stderr.isatty()), action or "")
     click.echo(settings_views.document(settings) if form == "json" else settings_views.text(settings))
@@ -342,7 +347,7 @@ def _show(error: WindlassError, options: Mapping[str, str | None]) -> None:
 
 
 def _advise(trouble: str, options: Mapping[str, str | None]) -> None:
-    from windlass.core.platform.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
+    from windlass.core.platform.reporting.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
 
     advice = recommended(Trouble(trouble))
     _say(f"next:  {advice.sentence}\n       $ {pasteable(advice.command, options)}")

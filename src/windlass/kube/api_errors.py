@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.errors import WindlassError
-from windlass.kube.answers import Unreadable, read
+from windlass.kube.decoding import Unreadable, read
 from windlass.kube.redactions import one_line_without_secrets
 
 if TYPE_CHECKING:

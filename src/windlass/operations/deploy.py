@@ -5,23 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.argo import roots
-from windlass.argo.applications import APPLICATIONS, Application, parse
-from windlass.argo.following import TICK
-from windlass.argo.steps import Stage, Steps
-from windlass.core.platform import holding, plan_documents, plans, reports, scopes, suspicions
-from windlass.core.platform.annotations import merged
+from windlass.argo.cd import root_application
+from windlass.argo.cd.application_watch import TICK
+from windlass.argo.cd.applications import APPLICATIONS, Application, parse
+from windlass.argo.cd.sync_step import Stage, Steps
+from windlass.core.platform import final_check
 from windlass.core.platform.events import Level, NodeEnded, Noticed, RunPhase
 from windlass.core.platform.gates import Failed
-from windlass.core.platform.health import Health
+from windlass.core.platform.model import scopes
+from windlass.core.platform.model.annotations import merged
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reports import Action, Ending
+from windlass.core.platform.planning import lint_warnings, plan_documents, plans
+from windlass.core.platform.reporting import reports
+from windlass.core.platform.reporting.reports import Action, Ending
 from windlass.errors import WindlassError
-from windlass.operations import locking, preflights
-from windlass.operations.courses import Course
-from windlass.operations.observing import check_place
-from windlass.operations.preflights import Right
-from windlass.operations.runs import Asked
+from windlass.kube import access_reviews
+from windlass.kube.access_reviews import Right
+from windlass.operations.observation import check_place
+from windlass.operations.run import run_lock
+from windlass.operations.run.context import Asked
+from windlass.operations.run.lifecycle import Course
 from windlass.operations.validate import PAUSE, SETTLING
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import Conduct
@@ -29,16 +33,16 @@ from windlass.orchestrators.embedded import Conduct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windlass.argo.roots import Root
-    from windlass.core.platform.applications import Platform
+    from windlass.argo.cd.root_application import Root
     from windlass.core.platform.gates import Seen
-    from windlass.core.platform.plan_documents import Approved
-    from windlass.core.platform.plans import Plan
-    from windlass.core.platform.reports import Report
-    from windlass.core.platform.scopes import Scope
-    from windlass.core.platform.snapshots import Snapshot
-    from windlass.kube.objects import Plain
-    from windlass.operations.runs import Access
+    from windlass.core.platform.model.applications import Platform
+    from windlass.core.platform.model.scopes import Scope
+    from windlass.core.platform.model.snapshots import Snapshot
+    from windlass.core.platform.planning.plan_documents import Approved
+    from windlass.core.platform.planning.plans import Plan
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.kube.client.objects import Plain
+    from windlass.operations.run.context import Access
 
 COMPARED_WITHIN = 120.0  # seconds for a new root to be rendered
 
@@ -82,7 +86,7 @@ class _Deploy(Course):
             return reports.of_run(
                 self.run(), self.platform, plan, plans.untouched(self.platform, plan, snapshot), Ending(snapshot)
             )
-        await self.control.unless_stopped(preflights.check(self.access.client, self._rights(root)))
+        await self.control.unless_stopped(access_reviews.check(self.access.client, self._rights(root)))
         async with self.locked():
             plan, snapshot = await self.control.unless_stopped(self._settled(root))
             if root is None:
@@ -109,7 +113,7 @@ class _Deploy(Course):
         plan, snapshot = await self._settled_plan()
         self.begin(RunPhase.PLAN)
         self.plan(plan, snapshot)
-        for _, words in suspicions.out_of_order(self.platform, snapshot):
+        for _, words in lint_warnings.out_of_order(self.platform, snapshot):
             self.notice(words, Level.WARN)
         wanted, why = self._root_change(plan, snapshot)
         if why:
@@ -121,7 +125,7 @@ class _Deploy(Course):
         if self._wish.approved is not None:
             plan, snapshot = await self._settled_plan()
             self._check_approved(plan, self._root_change(plan, snapshot)[0])
-        await preflights.check(self.access.client, self._rights(None))
+        await access_reviews.check(self.access.client, self._rights(None))
         await self.lock.until_free()
 
     async def _settled_plan(self) -> tuple[Plan, Snapshot]:
@@ -141,14 +145,14 @@ class _Deploy(Course):
             yield Right("patch", APPLICATIONS, namespace)
         if root is not None and self.live.root is None:
             yield Right("create", APPLICATIONS, self.access.argocd)
-        yield from locking.rights(self.access.argocd)
+        yield from run_lock.rights(self.access.argocd)
 
     def _root_change(self, plan: Plan, snapshot: Snapshot) -> tuple[Plain | None, str]:
         """The root as it shall be, and why; nothing if it is as it should be."""
         if self._wish.root is None:
             return None, ""
         is_needed = plans.has_undefined(plan, snapshot)
-        wanted, why = roots.change(self._wish.root, self.access.argocd, self.live.root, is_needed=is_needed)
+        wanted, why = root_application.change(self._wish.root, self.access.argocd, self.live.root, is_needed=is_needed)
         return (wanted if why else None), why
 
     def _check_approved(self, plan: Plan, root: Plain | None) -> None:
@@ -164,9 +168,9 @@ class _Deploy(Course):
 
     async def _write_root(self, root: Plain) -> None:
         self.writer.allow()
-        ref = APPLICATIONS.named(roots.NAME, self.access.argocd)
+        ref = APPLICATIONS.named(root_application.NAME, self.access.argocd)
         written = await self.access.client.apply(ref, root)
-        with self.live.applications.following((self.access.argocd, roots.NAME)) as follower:
+        with self.live.applications.following((self.access.argocd, root_application.NAME)) as follower:
             version, waited = int(written["metadata"]["resourceVersion"]), 0.0
             while waited < COMPARED_WITHIN and not _is_compared(follower.current, version):
                 waited += 0 if await follower.next() else TICK
@@ -199,8 +203,8 @@ class _Deploy(Course):
         told: set[str] = set()
         while True:
             snapshot = await self.live.snapshot()
-            seen = holding.looked_at(seen, good, snapshot)
-            judged = holding.judged(self.platform, seen, snapshot)
+            seen = final_check.looked_at(seen, good, snapshot)
+            judged = final_check.judged(self.platform, seen, snapshot)
             waiting = {name: each for name, each in judged.items() if not isinstance(each, Failed)}
             if not waiting or self.control.stop.is_set():
                 break
@@ -209,7 +213,7 @@ class _Deploy(Course):
                 self.control.tell(Noticed(Level.WARN, words, name))
             told |= waiting.keys()
             await self.access.client.clock.sleep(PAUSE)
-        corrected = tuple(holding.corrected(each, judged.get(each.name)) for each in outcomes)
+        corrected = tuple(final_check.corrected(each, judged.get(each.name)) for each in outcomes)
         for each in corrected:
             if each.name in judged:
                 self.control.tell(NodeEnded(each))

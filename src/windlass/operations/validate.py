@@ -8,25 +8,27 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.argo import policy_reports
-from windlass.core.platform import compliance, gates, reports, scopes
-from windlass.core.platform.compliance import Rule
-from windlass.core.platform.health import Health, worst_of
-from windlass.core.platform.reports import Action, ApiCalls, Ending, Run
-from windlass.core.platform.scopes import Scope
-from windlass.core.platform.snapshots import ApplicationState, Snapshot, wanted_revisions
-from windlass.operations.inspecting import inspect, places_of
-from windlass.operations.observing import observe, observe_everything, platform_of
+from windlass.core.platform import gates
+from windlass.core.platform.model import scopes
+from windlass.core.platform.model.health import Health, worst_of
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, wanted_revisions
+from windlass.core.platform.reporting import compliance, reports
+from windlass.core.platform.reporting.compliance import Rule
+from windlass.core.platform.reporting.reports import Action, ApiCalls, Ending, Run
+from windlass.operations.object_health import inspect, places_of
+from windlass.operations.observation import observe, observe_everything, platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from windlass.argo.applications import Application
-    from windlass.core.platform.applications import Patience, Platform
-    from windlass.core.platform.reports import Component, Report
-    from windlass.core.platform.snapshots import State
-    from windlass.operations.inspecting import Sick
-    from windlass.operations.observing import Cluster, Observation
+    from windlass.argo.cd.applications import Application
+    from windlass.core.platform.model.applications import Patience, Platform
+    from windlass.core.platform.model.snapshots import State
+    from windlass.core.platform.reporting.reports import Component, Report
+    from windlass.operations.object_health import Sick
+    from windlass.operations.observation import Cluster, Observation
 
 SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every verdict has caught up, or never will
 LINES = 10  # about objects of one Application; more do not tell more

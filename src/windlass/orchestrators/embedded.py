@@ -6,21 +6,21 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windlass.core.platform import scheduling
 from windlass.core.platform.events import NodeEnded
 from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.scheduling import Limits, Schedule
+from windlass.core.platform.planning import schedules
+from windlass.core.platform.planning.schedules import Limits, Schedule
 from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
 
-    from windlass.core.platform.applications import Platform
     from windlass.core.platform.events import Tell
+    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.outcomes import Ended
-    from windlass.core.platform.plans import Plan, Step
+    from windlass.core.platform.planning.plans import Plan, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ async def run(plan: Plan, platform: Platform, conduct: Conduct) -> tuple[Outcome
     running = _Run(plan, platform, conduct)
     await running.to_the_end()
     failed = [outcome.name for outcome in running.outcomes.values() if outcome.result is Result.FAILED]
-    causes = scheduling.causes(plan.graph, failed)
+    causes = schedules.causes(plan.graph, failed)
     found = (running.outcomes.get(step.name) or Outcome(step.name, Result.NOT_STARTED) for step in plan.steps)
     return tuple(replace(each, causes=causes[each.name]) if each.result is Result.SKIPPED else each for each in found)
 

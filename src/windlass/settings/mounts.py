@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windlass.settings.mistakes import Mistake
+from windlass.settings.problems import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -63,7 +63,7 @@ def _unreadable(path: Path) -> Iterator[Mistake]:
 
 
 def _script(path: Path) -> str | Mistake:
-    from windlass.lua.machines import mistake_in  # noqa: PLC0415 - lazy: without a check nobody needs Lua
+    from windlass.lua.interpreter import mistake_in  # noqa: PLC0415 - lazy: without a check nobody needs Lua
 
     try:
         if path.stat().st_size > LARGEST_SCRIPT:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from windlass.core.platform.applications import (
+from windlass.core.platform.model.applications import (
     Application,
     ApplicationRef,
     Barrier,
@@ -18,18 +18,18 @@ from windlass.core.platform.applications import (
     Stack,
     stack_needs,
 )
-from windlass.core.platform.graphs import Cycle, Graph, problems_of
-from windlass.core.platform.suggestions import did_you_mean
-from windlass.settings.layers import Layers
-from windlass.settings.marked_documents import Checked, checked
-from windlass.settings.mistakes import Mistake
+from windlass.core.platform.model.graphs import Cycle, Graph, problems_of
+from windlass.core.platform.model.suggestions import did_you_mean
+from windlass.settings.overlays import Layers
 from windlass.settings.platform_files import PlatformFile, Profile
+from windlass.settings.problems import Mistake
+from windlass.settings.yaml_positions import Checked, checked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from windlass.settings.environment_files import EnvironmentFile
-    from windlass.settings.layers import Node, Places
+    from windlass.settings.overlays import Node, Places
 
 REFERENCE = "reference platform"
 DEFAULT_PROFILE = "simple"

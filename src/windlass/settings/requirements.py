@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.settings.mistakes import Mistake
+from windlass.settings.problems import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from windlass.settings.environment_files import EnvironmentFile
-    from windlass.settings.marked_documents import Checked
     from windlass.settings.variables import Value
+    from windlass.settings.yaml_positions import Checked
 
 ACTIONS = ("deploy", "validate", "teardown")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from windlass.core.platform.scopes import FORMS, parse_scope
+from windlass.core.platform.model.scopes import FORMS, parse_scope
 from windlass.errors import InvalidInput
 from windlass.settings.durations import parse_duration
-from windlass.settings.mistakes import Mistake
+from windlass.settings.problems import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

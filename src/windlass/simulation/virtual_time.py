@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.errors import WindlassError
 from windlass.kube.clocks import Clock
-from windlass.sandbox.sources import Sources
+from windlass.sandbox.clock import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

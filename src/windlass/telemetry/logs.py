@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import structlog
 
 from windlass.core.platform.events import Event, Level, Noticed, PhaseBegan, Tell
-from windlass.telemetry import lines
+from windlass.telemetry import log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-    from windlass.core.platform.reports import Report
-    from windlass.telemetry.lines import Line
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.telemetry.log_lines import Line
 
 LONGEST_MESSAGE = 4_000  # characters: container runtimes cut a line at 16 KiB
 FOREIGN = ("message", "component")  # all else are words of ours
@@ -75,10 +75,10 @@ class EventLog:
     def tell(self, event: Event) -> None:
         if isinstance(event, PhaseBegan):
             self._phase = str(event.phase)
-        self._write(lines.of_event(event))
+        self._write(log_lines.of_event(event))
 
     def ended(self, report: Report) -> None:
-        self._write(lines.of_report(report))
+        self._write(log_lines.of_report(report))
 
     def _write(self, found: Iterable[Line]) -> None:
         for line in found:

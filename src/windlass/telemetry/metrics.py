@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from windlass.core.platform.events import Event, NodeEnded, NodeWaits
 from windlass.core.platform.gates import Failed
-from windlass.core.platform.health import Health
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.errors import ExitCode, WindlassError
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from windlass.core.platform.reports import Report
+    from windlass.core.platform.reporting.reports import Report
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JOB = "windlass"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from tests.builders import needs
 from tests.processes import inherited
-from tests.sandbox.actors.objects import URL, application, config, workload
-from tests.sandbox.running import running_sandbox
+from tests.sandbox.controllers.objects import URL, application, config, workload
+from tests.sandbox.served_sandbox import running_sandbox
 from tests.scenarios.clusters import APPS, Running, running
-from windlass.sandbox.actors.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from windlass.sandbox.journals import Entry
+    from windlass.sandbox.apiserver.journal import Entry
 
     Situation = Callable[["World"], AbstractContextManager[None]]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windlass.core.platform.outcomes import Outcome
-    from windlass.core.platform.plans import Plan, Verb
+    from windlass.core.platform.planning.plans import Plan, Verb
 
 
 class RunPhase(StrEnum):

@@ -11,11 +11,19 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.health import Health
-from windlass.core.platform.snapshots import ApplicationState, Operation, Phase, ResourceState, Source, State, Sync
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    Operation,
+    Phase,
+    ResourceState,
+    Source,
+    State,
+    Sync,
+)
 
 if TYPE_CHECKING:
-    from windlass.core.platform.applications import Patience
+    from windlass.core.platform.model.applications import Patience
 
 SETTLED_AFTER = timedelta(seconds=10)  # by then a verdict has caught up with the operation before it
 LAGGING_AFTER = timedelta(seconds=10)  # a comparison follows a sync within a second; later than this we ask for one

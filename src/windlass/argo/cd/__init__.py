@@ -1,0 +1,1 @@
+"""Argo CD: its Applications read, watched, written, synced and removed."""

@@ -1,0 +1,51 @@
+"""Operations as Argo CD's own server would write them: a raw one ignores what `spec.syncPolicy` says. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windlass.argo.cd.applications import RUN_ID, Application
+
+if TYPE_CHECKING:
+    from windlass.kube.client.objects import Plain
+
+USER = "windlass"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to sync. `resources`: only these, or with none everything."""
+
+    revisions: tuple[str, ...]
+    run_id: str
+    resources: tuple[Plain, ...] = ()
+
+
+def sync_operation(application: Application, wish: Wish) -> Plain:
+    """Its own sources, options, retries and pruning; the revisions and the run are ours."""
+    spec = application.spec
+    policy = spec.sync_policy if spec else None
+    sync: Plain = _sourced(application, wish.revisions)
+    if policy and policy.sync_options:
+        sync["syncOptions"] = policy.sync_options
+    if policy and policy.automated and policy.automated.prune and not wish.resources:
+        sync["prune"] = True
+    if wish.resources:
+        sync["resources"] = list(wish.resources)
+    operation: Plain = {
+        "initiatedBy": {"username": USER, "automated": False},
+        "info": [{"name": RUN_ID, "value": wish.run_id}],
+        "sync": sync,
+    }
+    if policy and policy.retry:
+        operation["retry"] = policy.retry
+    return operation
+
+
+def _sourced(application: Application, revisions: tuple[str, ...]) -> Plain:
+    spec = application.spec
+    if spec and spec.sources:
+        return {"sources": spec.sources, "revisions": list(revisions)}
+    found: Plain = {"revision": revisions[0]} if revisions else {}
+    return {"source": spec.source, **found} if spec and spec.source else found

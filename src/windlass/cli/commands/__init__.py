@@ -1,0 +1,1 @@
+"""One module per command: settings in, output and exit code out."""

@@ -1,0 +1,121 @@
+"""`windlass plan`: what an action would do, shown, and kept in a file that `deploy --plan` holds itself to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from windlass.cli import session
+from windlass.core.platform.planning import plan_documents
+from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - the file is read by it
+from windlass.core.platform.reporting.reports import Action
+from windlass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from windlass.core.platform.planning.plan_documents import Approved
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.settings.loader import Settings
+
+NEEDED = {Action.DEPLOY: Action.DEPLOY, Action.TEARDOWN: Action.VALIDATE}
+"""Whose settings a plan of an action needs: one of a teardown is not confirmed."""
+NEW = "make a new one: windlass plan --out FILE"
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
+
+
+class _Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    verb: Verb
+    why: str
+    after: tuple[Name, ...]
+    revisions: tuple[Revision, ...]
+
+
+class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    names: tuple[Name, ...]
+    duration: float
+
+
+class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What `plan_documents.document` writes."""
+
+    api_version: Literal["windlass.dev/v1alpha1"]
+    kind: Literal["Plan"]
+    action: str
+    environment: str
+    scope: str
+    root: str
+    steps: tuple[_Step, ...]
+    unchanged: tuple[Name, ...]
+    critical_path: _CriticalPath
+    makespan: float
+
+
+def planned(options: Mapping[str, Any], environ: Mapping[str, str], action: str, out: str | None) -> Report:
+    wish = Action(action)
+    settings = session.loaded(options, environ, NEEDED[wish])
+    found = session.planned(options, environ, settings, wish)
+    if out:
+        document = plan_documents.document(found.plan, _about(settings, wish), found.root)
+        _write(Path(out), msgspec.json.format(msgspec.json.encode(document), indent=2))
+    return found.report
+
+
+def read(path: str, settings: Settings, action: Action) -> Approved:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"the plan cannot be read: {error.strerror}", where=path) from None
+    return understood(content, _about(settings, action), path)
+
+
+def understood(content: bytes, about: Mapping[str, str], path: str) -> Approved:
+    """Refuses what is no plan, a plan of something else, and one that contradicts itself; says at which JSON path."""
+    try:
+        file = msgspec.json.decode(content, type=PlanFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes names from the file
+        what, _, place = text.partition(" - at `")
+        raise InvalidInput(f"this is no plan: {what}", where=f"{path}: {place.strip('`') or '$'}", hint=NEW) from None
+    for place, what in (*_of_something_else(file, about), *_contradictions(file)):
+        raise InvalidInput(what, where=f"{path}: {place}", hint=NEW)
+    steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
+    return plan_documents.approved(steps, file.unchanged, file.root)
+
+
+def _of_something_else(file: PlanFile, about: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, wanted in about.items():
+        if (found := getattr(file, name)) != wanted:
+            yield f"$.{name}", f"this plan is for {name} {found!r}, not {wanted!r}"
+
+
+def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
+    """Steps stand in their order: what one waits for stands before it."""
+    seen: set[str] = set()
+    for number, step in enumerate(file.steps):
+        if step.name in seen:
+            yield f"$.steps[{number}].name", f"{step.name} stands here a second time"
+        for place, name in enumerate(step.after):
+            if name not in seen:
+                yield f"$.steps[{number}].after[{place}]", f"{name} is no step before {step.name}"
+        seen.add(step.name)
+    for number, name in enumerate(file.unchanged):
+        if name in seen:
+            yield f"$.unchanged[{number}]", f"{name} stands here a second time"
+        seen.add(name)
+
+
+def _about(settings: Settings, action: Action) -> Mapping[str, str]:
+    scope, environment = str(settings.scope), session.environment_of(settings)
+    return {"action": str(action), "environment": environment, "scope": scope}
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content + b"\n")
+    except OSError as error:
+        raise InvalidInput(f"the plan cannot be written: {error.strerror}", where=str(path)) from None

@@ -1,0 +1,98 @@
+"""The live view on a terminal. Imported only where there is one: it is all that knows rich.
+
+It follows a run and never disturbs it: whatever goes wrong here ends the view, not the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ParamSpec
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from windlass.cli.views.live_rows import HEAD_ROWS, MOST_ROWS, rows
+from windlass.cli.views.live_state import seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+    from typing import Self, TextIO
+
+    from windlass.cli.views.live_rows import Row
+    from windlass.cli.views.live_state import State
+    from windlass.core.platform.events import Event
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.kube.clocks import Clock
+
+P = ParamSpec("P")
+PAUSE = 0.25
+_PLAIN_SIGNS = str.maketrans({"█": "#", "▓": "=", "▒": "x", "░": ".", "…": "~"})
+
+
+class LiveView:
+    """`tell` it what happens; inside `async with` it is drawn four times a second. Its head stays when it ends."""
+
+    def __init__(self, stream: TextIO, clock: Clock, state: State, environ: Mapping[str, str]) -> None:
+        self._clock = clock
+        self._state = state
+        self._encoding = stream.encoding or "ascii"
+        console = Console(file=stream, highlight=False, soft_wrap=False, _environ=environ)
+        # What others write to stderr meanwhile appears above the view; stdout carries the report and is left alone.
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, vertical_overflow="crop")
+        self._tasks = asyncio.TaskGroup()
+        self._is_broken = False
+
+    def tell(self, event: Event) -> None:
+        self._try(self._hear, event)
+
+    def ended(self, report: Report) -> None:
+        """The report itself follows."""
+
+    def _hear(self, event: Event) -> None:
+        self._state = seen(self._state, event, self._clock.monotonic())
+
+    async def __aenter__(self) -> Self:
+        self._try(self._live.start)
+        await self._tasks.__aenter__()
+        self._drawing = self._tasks.create_task(self._draw_again_and_again())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What the run raised passes through as it is: the group hears nothing of it."""
+        self._drawing.cancel()
+        try:
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._try(self._draw, HEAD_ROWS)
+            self._try(self._live.stop)  # shows the cursor again
+
+    async def _draw_again_and_again(self) -> None:
+        while not self._is_broken:
+            self._try(self._draw, MOST_ROWS)
+            await self._clock.sleep(PAUSE)
+
+    def _draw(self, most: int) -> None:
+        width, height = self._live.console.size
+        shown = rows(self._state, self._clock.monotonic(), min(most, height - 1), width)
+        self._live.update(self._picture(shown), refresh=True)
+
+    def _picture(self, shown: Iterable[Row]) -> Text:
+        lines = [Text.assemble(*((self._writable(text), style.value) for text, style in row)) for row in shown]
+        return Text("\n", no_wrap=True, overflow="crop").join(lines)
+
+    def _writable(self, text: str) -> str:
+        """On a terminal that does not speak UTF-8, signs that every terminal has."""
+        if self._encoding.lower().replace("-", "") == "utf8":
+            return text
+        return text.translate(_PLAIN_SIGNS).encode(self._encoding, "replace").decode(self._encoding)
+
+    def _try(self, work: Callable[P, object], *args: P.args, **options: P.kwargs) -> None:
+        """A terminal that is gone is no reason to end a run."""
+        try:
+            work(*args, **options)
+        except Exception:  # noqa: BLE001 - see above
+            self._is_broken = True

@@ -1,0 +1,1 @@
+"""The platform, its graph and scopes, and what one look at the cluster showed."""

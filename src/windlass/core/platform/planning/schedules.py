@@ -1,0 +1,136 @@
+"""Who may start now. One schedule for a real run and for a rehearsal on paper."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from windlass.core.platform.model.applications import Barrier
+from windlass.core.platform.model.graphs import ZERO
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import timedelta
+
+    from windlass.core.platform.model.graphs import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_parallel: int = 10
+    barrier: Barrier = Barrier.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When something ran, counted from the beginning."""
+
+    name: str
+    start: timedelta
+    end: timedelta
+
+
+class Schedule:
+    """The state of one run: tell it what ended, ask it what may start. It never waits and knows no time."""
+
+    def __init__(self, graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> None:
+        remaining = graph.remaining(durations)
+        self._graph = graph
+        self._limits = limits
+        self._first = {name: (-remaining[name], name) for name in graph.needs}
+        self._missing = {name: len(needed) for name, needed in graph.needs.items()}
+        self._wave_of = {name: number for number, wave in enumerate(graph.waves) for name in wave}
+        self._left_in_wave = [len(wave) for wave in graph.waves]
+        self._wave = 0
+        self._held: dict[int, list[str]] = {}
+        self._ready: list[tuple[timedelta, str]] = []
+        self._running: set[str] = set()
+        self._ended: set[str] = set()
+        for name in graph.needs:
+            if not self._missing[name]:
+                self._offer(name)
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing runs and nothing can start any more."""
+        return not self._running and not self._ready
+
+    @property
+    def running(self) -> frozenset[str]:
+        return frozenset(self._running)
+
+    def start(self) -> tuple[str, ...]:
+        """What starts now, the longest way to go first, then by name; it counts as running from here on."""
+        started = []
+        while self._ready and len(self._running) < self._limits.max_parallel:
+            name = heapq.heappop(self._ready)[1]
+            self._running.add(name)
+            started.append(name)
+        return tuple(started)
+
+    def succeed(self, name: str) -> None:
+        self._end_running(name)
+        for dependent in self._graph.dependents[name]:
+            self._missing[dependent] -= 1
+            if not self._missing[dependent] and dependent not in self._ended:
+                self._offer(dependent)
+
+    def fail(self, name: str) -> tuple[str, ...]:
+        """What is skipped now because of it: all that waits for it, however far behind; sorted."""
+        self._end_running(name)
+        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)
+        for dependent in skipped:
+            self._end(dependent)
+        return tuple(skipped)
+
+    def _end_running(self, name: str) -> None:
+        self._running.remove(name)
+        self._end(name)
+
+    def _end(self, name: str) -> None:
+        self._ended.add(name)
+        self._left_in_wave[self._wave_of[name]] -= 1
+        while self._wave < len(self._left_in_wave) and not self._left_in_wave[self._wave]:
+            self._wave += 1
+            for held in self._held.pop(self._wave, []):
+                heapq.heappush(self._ready, self._first[held])
+
+    def _offer(self, name: str) -> None:
+        """Nothing it waits for is left; with a barrier it waits for the whole wave before, too."""
+        wave = self._wave_of[name]
+        if self._limits.barrier is Barrier.WAVE and wave > self._wave:
+            self._held.setdefault(wave, []).append(name)
+        else:
+            heapq.heappush(self._ready, self._first[name])
+
+
+def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> tuple[Span, ...]:
+    """The run on paper, if each takes what it is expected to; in the order of starting."""
+    schedule = Schedule(graph, durations, limits)
+    now = ZERO
+    ends: list[tuple[timedelta, str]] = []
+    spans = []
+    while True:
+        for name in schedule.start():
+            spans.append(Span(name, now, now + durations[name]))
+            heapq.heappush(ends, (now + durations[name], name))
+        if not ends:
+            return tuple(spans)
+        now, name = heapq.heappop(ends)
+        schedule.succeed(name)
+        while ends and ends[0][0] == now:  # what ends together is seen together
+            schedule.succeed(heapq.heappop(ends)[1])
+
+
+def makespan(timeline: Sequence[Span]) -> timedelta:
+    return max((span.end for span in timeline), default=ZERO)
+
+
+def causes(graph: Graph, failed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    """By skipped name: the failed ones it waits for, however far away. What failed itself is not among them."""
+    roots: dict[str, frozenset[str]] = {}
+    for name in graph.order:
+        found = frozenset[str]().union(*(roots[dependency] for dependency in graph.needs[name]))
+        roots[name] = found | {name} if name in failed else found
+    return {name: tuple(sorted(roots[name])) for name in graph.names if roots[name] and name not in failed}

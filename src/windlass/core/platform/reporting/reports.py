@@ -1,0 +1,374 @@
+"""The report of one run: what stands, what does not, why, how long it took, what to do next. A value, like a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from windlass.core.platform.gates import Evidence, Failed, Open, Reason
+from windlass.core.platform.model.applications import ApplicationRef
+from windlass.core.platform.model.graphs import ZERO, CriticalPath
+from windlass.core.platform.model.health import Health, health_of_group
+from windlass.core.platform.model.scopes import Extent
+from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, State
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.planning import plans
+from windlass.core.platform.reporting import verdicts
+from windlass.core.platform.reporting.recommendations import Recommendation, Trouble, recommended
+from windlass.core.platform.reporting.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime, timedelta
+
+    from windlass.core.platform.model.applications import Platform, ResourceRef
+    from windlass.core.platform.model.graphs import Graph
+    from windlass.core.platform.planning.plans import Plan, Step, Unmet
+    from windlass.core.platform.reporting.compliance import Finding
+
+
+NO_PATH = CriticalPath((), ZERO)
+
+
+class Action(StrEnum):
+    DEPLOY = "deploy"
+    VALIDATE = "validate"
+    TEARDOWN = "teardown"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCalls:
+    """As the client counted them. A refresh is a write that changes nothing but asks Argo CD to look again."""
+
+    reads: int = 0
+    writes: int = 0
+    refreshes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the caller knows of a run: who asked for what, when, and what it cost."""
+
+    action: Action
+    environment: str
+    scope: str
+    started: datetime
+    finished: datetime
+    calls: ApiCalls
+    run_id: str = ""
+    is_dry_run: bool = False
+    is_out_of_time: bool = False
+    was_interrupted: bool = False
+    is_strict: bool = False
+    """Compliance findings count."""
+    argocd: str = "argocd"
+    """The namespace of Applications that name none."""
+
+    @property
+    def has_ended_early(self) -> bool:
+        return self.is_out_of_time or self.was_interrupted
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    action: Action
+    environment: str
+    scope: str
+    verdict: Verdict
+    exit_code: int
+    health: Health | None
+    started: datetime
+    finished: datetime
+    duration: timedelta
+    run_id: str
+    is_dry_run: bool
+    was_interrupted: bool
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    name: str
+    stack: str
+    result: Result | None
+    """None where nothing was to be done but look."""
+    health: Health
+    is_critical: bool
+    sync: str = ""
+    revisions: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    attempts: int = 0
+    duration: timedelta | None = None
+    expected: timedelta | None = None
+    """Of what was to be done: how long it usually takes."""
+    evidence: Evidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    name: str
+    reason: str
+    detail: str
+    blocks: tuple[str, ...]
+    """What could not be done because of it."""
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    calls: ApiCalls
+    attempts: int = 0
+    estimated: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    name: str
+    started: datetime
+    finished: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    spans: tuple[Span, ...] = ()
+    critical_path: CriticalPath = NO_PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a teardown left on purpose, and what it left behind."""
+
+    retained: tuple[str, ...] = ()
+    orphans: tuple[str, ...] = ()
+
+
+NOTHING_LEFT = Removal()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Sections that an action does not have are empty."""
+
+    summary: Summary
+    components: tuple[Component, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    metrics: Metrics = Metrics(ApiCalls())
+    timeline: Timeline = Timeline()
+    recommendations: tuple[Recommendation, ...] = ()
+    steps: tuple[Step, ...] = ()
+    unmet: tuple[Unmet, ...] = ()
+    compliance: tuple[Finding, ...] = ()
+    removal: Removal = NOTHING_LEFT
+    notices: tuple[str, ...] = ()
+    """What somebody should know who relies on this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What stands at the end, and lines that may explain a failure, by node."""
+
+    snapshot: Snapshot
+    diagnostics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
+    """Nothing was done: a dry run, or a run that may not begin, or ended before it did."""
+    outcomes = [*plans.untouched(platform, plan, snapshot)]
+    outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
+    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time) if run.has_ended_early else verdicts.of_plan(plan)
+    components = _components(platform, outcomes, snapshot)
+    return Report(
+        summary=_summary(run, verdict, components),
+        components=components,
+        metrics=Metrics(run.calls, estimated=plan.makespan),
+        timeline=Timeline(critical_path=plan.critical_path),
+        recommendations=_recommendations(run, platform, verdict, (), plan.unmet),
+        steps=plan.steps,
+        unmet=plan.unmet,
+    )
+
+
+def of_nothing(run: Run, platform: Platform, names: Iterable[str]) -> Report:
+    """It ended before it had seen what is there: nobody knows how any of these nodes is."""
+    result = None if run.action is Action.VALIDATE else Result.NOT_STARTED
+    unseen = (_component(platform, name, None) for name in sorted(names))
+    components = tuple(replace(each, result=result, health=Health.UNKNOWN) for each in unseen)
+    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time)
+    return Report(
+        summary=_summary(run, verdict, components),
+        components=components,
+        metrics=Metrics(run.calls),
+        recommendations=_recommendations(run, platform, verdict, ()),
+    )
+
+
+def of_run(
+    run: Run,
+    platform: Platform,
+    plan: Plan,
+    outcomes: tuple[Outcome, ...],
+    ending: Ending,
+    removal: Removal = NOTHING_LEFT,
+) -> Report:
+    """A deploy or a teardown. `outcomes`: of every node in the scope, the unchanged ones too."""
+    if run.action is Action.TEARDOWN:
+        has_orphans = bool(removal.orphans)
+        verdict = verdicts.of_teardown(outcomes, has_orphans=has_orphans, is_out_of_time=run.is_out_of_time)
+    else:
+        verdict = verdicts.of_deploy(outcomes, is_out_of_time=run.is_out_of_time)
+    components = _components(platform, outcomes, ending.snapshot)
+    failures = _failures(outcomes, ending.diagnostics)
+    return Report(
+        summary=_summary(run, verdict, components),
+        components=components,
+        failures=failures,
+        metrics=Metrics(run.calls, sum(outcome.attempts for outcome in outcomes), plan.makespan),
+        timeline=_timeline(plan.graph, outcomes),
+        recommendations=_recommendations(run, platform, verdict, failures),
+        steps=plan.steps,
+        removal=removal,
+    )
+
+
+def of_validate(
+    run: Run, platform: Platform, names: Iterable[str], ending: Ending, findings: tuple[Finding, ...]
+) -> Report:
+    """`names`: the nodes in the scope."""
+    states = ending.snapshot.states
+    components = tuple(_component(platform, name, states.get(name)) for name in sorted(names))
+    verdict = verdicts.of_validate(
+        {component.name: component.health for component in components},
+        [component.name for component in components if component.is_critical],
+        is_out_of_time=run.is_out_of_time,
+        has_strict_findings=run.is_strict and bool(findings),
+    )
+    sick = [component for component in components if component.health is not Health.HEALTHY]
+    failures = tuple(_sickness(platform.graph, component, ending) for component in sick)
+    return Report(
+        summary=_summary(run, verdict, components),
+        components=components,
+        failures=failures,
+        metrics=Metrics(run.calls),
+        recommendations=_recommendations(run, platform, verdict, failures),
+        compliance=findings,
+    )
+
+
+def _summary(run: Run, verdict: Verdict, components: tuple[Component, ...]) -> Summary:
+    counts: dict[str, int] = {}
+    for component in components:
+        word = str(component.result or component.health)
+        counts[word] = counts.get(word, 0) + 1
+    return Summary(
+        action=run.action,
+        environment=run.environment,
+        scope=run.scope,
+        verdict=verdict,
+        exit_code=int(verdicts.exit_code_for(verdict)),
+        health=None if run.action is Action.TEARDOWN else health_of_group(c.health for c in components),
+        started=run.started,
+        finished=run.finished,
+        duration=run.finished - run.started,
+        run_id=run.run_id,
+        is_dry_run=run.is_dry_run,
+        was_interrupted=run.was_interrupted,
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def _components(platform: Platform, outcomes: Iterable[Outcome], snapshot: Snapshot) -> tuple[Component, ...]:
+    ordered = sorted(outcomes, key=lambda outcome: outcome.name)
+    return tuple(_component(platform, each.name, snapshot.states.get(each.name), each) for each in ordered)
+
+
+def _component(platform: Platform, name: str, state: State | None, outcome: Outcome | None = None) -> Component:
+    application = platform.applications[name]
+    judgement = outcome.judgement if outcome else None
+    shown = state if isinstance(state, ApplicationState) else None
+    return Component(
+        name=name,
+        stack=application.stack,
+        result=outcome.result if outcome else None,
+        health=_health(state, outcome),
+        is_critical=application.critical,
+        sync=str(shown.sync) if shown else "",
+        revisions=shown.revisions if shown else (),
+        causes=outcome.causes if outcome else (),
+        attempts=outcome.attempts if outcome else 0,
+        duration=outcome.duration if outcome else None,
+        expected=application.patience.expected if outcome and outcome.result is not Result.UNCHANGED else None,
+        evidence=judgement.evidence if isinstance(judgement, Open | Failed) else None,
+    )
+
+
+def _health(state: State | None, outcome: Outcome | None) -> Health:
+    """What failed in this run is not healthy, whatever its last word is."""
+    shown = state.health if state else Health.MISSING
+    has_failed = outcome is not None and outcome.result is Result.FAILED
+    return Health.FAILED if has_failed and shown is Health.HEALTHY else shown
+
+
+def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, ...]]) -> tuple[Failure, ...]:
+    blocked: dict[str, list[str]] = {}
+    failed = []
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.name):
+        for cause in outcome.causes:
+            blocked.setdefault(cause, []).append(outcome.name)
+        if outcome.result in {Result.FAILED, Result.INTERRUPTED}:
+            failed.append(outcome)
+    return tuple(
+        Failure(each.name, *_why(each), tuple(blocked.get(each.name, ())), diagnostics.get(each.name, ()))
+        for each in failed
+    )
+
+
+def _why(outcome: Outcome) -> tuple[str, str]:
+    if isinstance(outcome.judgement, Failed):
+        return str(outcome.judgement.reason), outcome.judgement.detail
+    return str(Reason.INTERRUPTED), "it was under way when the run ended"
+
+
+def _sickness(graph: Graph, component: Component, ending: Ending) -> Failure:
+    """Of something that is not healthy: all that depends on it stands on it."""
+    state = ending.snapshot.states.get(component.name)
+    if state is None:
+        reason, detail = Reason.ABSENT, "it does not exist"
+    else:
+        reason, detail = Reason(component.health.value), state.health_message or f"it is {component.health}"
+    blocks = tuple(sorted(graph.reversed().closure([component.name]) - {component.name}))
+    return Failure(component.name, str(reason), detail, blocks, ending.diagnostics.get(component.name, ()))
+
+
+def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
+    spans = [Span(each.name, each.started, each.finished) for each in outcomes if each.started and each.finished]
+    took = {span.name: span.finished - span.started for span in spans}
+    durations = {name: took.get(name, ZERO) for name in graph.names}
+    return Timeline(tuple(sorted(spans, key=lambda span: (span.started, span.name))), graph.critical_path(durations))
+
+
+def _recommendations(
+    run: Run, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
+) -> tuple[Recommendation, ...]:
+    again = f"windlass {run.action}{_scope_option(run.scope)}"
+    has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
+    whole = Trouble.ORPHANS_LEFT if has_orphans else Trouble.ACTION_FAILED
+    found = [recommended(whole, again=again)] if verdict is not Verdict.SUCCESS else []
+    targets = {name: _placed(node.target, run.argocd) for name, node in platform.applications.items()}
+    found += [recommended(Reason(each.reason), targets[each.name], again) for each in failures]
+    for each in (each for each in unmet if each.name in targets):  # who makes nodes is none himself
+        command = f"windlass {run.action} --scope app:{each.name}"
+        found.append(recommended(Trouble.OUT_OF_SCOPE, targets[each.name], command))
+    return tuple(found)
+
+
+def _placed(target: ApplicationRef | ResourceRef, argocd: str) -> ApplicationRef | ResourceRef:
+    is_here = isinstance(target, ApplicationRef) and target.namespace is None
+    return replace(target, namespace=argocd) if is_here else target
+
+
+def _scope_option(scope: str) -> str:
+    """The whole platform needs none; what is no scope of a platform is every Application there is."""
+    if scope == Extent.PLATFORM:
+        return ""
+    return f" --scope {scope}" if ":" in scope else " --all"

@@ -1,0 +1,1 @@
+"""What a teardown removes, keeps and leaves behind."""

@@ -1,0 +1,1 @@
+"""Kubeconfigs, credentials and exec plugins."""

@@ -1,0 +1,215 @@
+"""Identities from a kubeconfig's exec plugin: run it, read its answer, run it again in time. Shows no secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import shutil
+import signal
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from windlass.errors import InvalidInput
+from windlass.kube.api_errors import Unreachable
+from windlass.kube.auth import proxies
+from windlass.kube.auth.auth_headers import Identity, bearer
+from windlass.kube.auth.connections import ClientCertificate, Pem
+from windlass.kube.decoding import Unreadable, read
+from windlass.kube.redactions import excerpt_without_secrets
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader
+    from asyncio.subprocess import Process
+    from collections.abc import Mapping
+
+    from windlass.kube.auth.connections import Connection, ExecPlugin
+    from windlass.kube.clocks import Clock
+
+RUN_LIMIT = timedelta(seconds=20)  # less than the deadline of a call, or that would be told instead of the plugin
+KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
+REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
+ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
+HINT_LIMIT = 300  # characters; some bring a page of instructions
+COMPLAINT_BYTES = 1 << 14  # of which the end is shown
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+    status: _Status | None = None
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
+class PluginCredentials:
+    """Callers who come at the same time share one run."""
+
+    def __init__(
+        self,
+        plugin: ExecPlugin,
+        connection: Connection,
+        environ: Mapping[str, str],
+        clock: Clock,
+        limit: timedelta = RUN_LIMIT,
+    ) -> None:
+        self._plugin = plugin
+        self._certificate = connection.tls.client
+        self._environ = dict(environ) | dict(plugin.env) | {"KUBERNETES_EXEC_INFO": _exec_info(plugin, connection)}
+        self._path = environ.get("PATH", "")
+        self._clock = clock
+        self._limit = limit
+        self._where = f"exec plugin {Path(plugin.command).name} (kubeconfig {connection.where})"
+        self._running = asyncio.Lock()
+        self._identity: Identity | None = None
+        self._expires: datetime | None = None
+
+    async def identity(self) -> Identity:
+        if self._identity is not None and not self._is_expired():
+            return self._identity
+        async with self._running:
+            if self._identity is not None and not self._is_expired():
+                return self._identity
+            return await self._renewed()
+
+    async def renew(self, rejected: Identity) -> bool:
+        async with self._running:
+            if self._identity is rejected:
+                await self._renewed()
+            return self._identity != rejected
+
+    def _is_expired(self) -> bool:
+        return self._expires is not None and self._clock.now() >= self._expires - REFRESH_BEFORE
+
+    async def _renewed(self) -> Identity:
+        status = self._read(await self._run())
+        self._identity = self._identity_from(status)
+        self._expires = status.expiration_timestamp
+        return self._identity
+
+    async def _run(self) -> bytes:
+        command = shutil.which(self._plugin.command, path=self._path)
+        if command is None:
+            raise InvalidInput(
+                f"the command {self._plugin.command} is not there, or cannot be executed",
+                where=self._plugin.where,
+                hint=" ".join(self._plugin.install_hint.split())[:HINT_LIMIT] or "install it, or correct PATH",
+            )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                command,
+                *self._plugin.args,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self._environ,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "a NUL character in its arguments or environment"
+            raise InvalidInput(f"the command cannot be started: {reason}", where=self._plugin.where) from None
+        return await self._finish(process)
+
+    async def _finish(self, process: Process) -> bytes:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            async with asyncio.timeout(self._limit.total_seconds()), asyncio.TaskGroup() as tasks:
+                output = tasks.create_task(_head(process.stdout))
+                complaints = tasks.create_task(_tail(process.stderr))
+                tasks.create_task(process.wait())
+        except TimeoutError:
+            await _kill(process)
+            raise self._failure(f"no answer within {self._limit.total_seconds():g} s; it was killed") from None
+        except BaseException:
+            await _kill(process)
+            raise
+        if process.returncode == 0:
+            return output.result()
+        said = excerpt_without_secrets(complaints.result(), [value for _, value in self._plugin.env])
+        raise self._failure(
+            f"failed with exit code {process.returncode}" + (f": {said}" if said else ", saying nothing")
+        )
+
+    def _read(self, output: bytes) -> _Status:
+        try:
+            answer = read(output, _ANSWER)
+        except Unreadable:  # none of the output may show
+            raise self._failure("its answer is not an ExecCredential in JSON") from None
+        if answer.kind != "ExecCredential":
+            raise self._failure("its answer is not of the kind ExecCredential")
+        if answer.api_version != self._plugin.api_version:
+            raise self._failure(f"its answer is not of the version asked for, {self._plugin.api_version}")
+        status = answer.status or _Status()
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise self._failure("its answer has only one of client certificate and key")
+        if not status.token and not status.client_certificate_data:
+            raise self._failure("its answer has neither a token nor a client certificate")
+        return status
+
+    def _identity_from(self, status: _Status) -> Identity:
+        certificate = self._certificate
+        if status.client_certificate_data:
+            certificate = ClientCertificate(
+                Pem(status.client_certificate_data.encode(), self._where),
+                Pem(status.client_key_data.encode(), self._where),
+            )
+        try:
+            return Identity(bearer(status.token, self._where) if status.token else "", certificate)
+        except InvalidInput as error:
+            raise self._failure(error.what) from None
+
+    def _failure(self, what: str) -> Unreachable:
+        return Unreachable(what, where=self._where, hint="run it by hand to see what it says", passing=False)
+
+
+def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:
+    spec: dict[str, Any] = {"interactive": False}
+    if plugin.cluster_config is not None:
+        tls = connection.tls
+        cluster = {
+            "server": connection.server,
+            "tls-server-name": tls.server_name,
+            "insecure-skip-tls-verify": tls.insecure,
+            "certificate-authority-data": base64.b64encode(tls.authorities.content).decode() if tls.authorities else "",
+            "proxy-url": proxies.whole_url(connection.proxy) if connection.proxy else "",
+            "config": msgspec.json.decode(plugin.cluster_config),
+        }
+        spec["cluster"] = {name: value for name, value in cluster.items() if value}
+    return msgspec.json.encode({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
+
+
+async def _head(stream: StreamReader) -> bytes:
+    """What a plugin may answer; more is read, so that it can end, and dropped."""
+    kept = b""
+    while chunk := await stream.read(ANSWER_BYTES):
+        kept = (kept + chunk)[: ANSWER_BYTES + 1]
+    return kept
+
+
+async def _tail(stream: StreamReader) -> bytes:
+    kept = b""
+    while chunk := await stream.read(COMPLAINT_BYTES):
+        kept = (kept + chunk)[-COMPLAINT_BYTES:]
+    return kept
+
+
+async def _kill(process: Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild in a session of its own keeps the pipes open
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(KILL_LIMIT.total_seconds()):
+            await process.wait()

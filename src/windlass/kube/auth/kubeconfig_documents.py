@@ -1,0 +1,159 @@
+"""The text of a kubeconfig as typed structs, and names for the places in it. What it means is said in kubeconfigs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from windlass.errors import InvalidInput
+from windlass.kube import yaml_documents
+from windlass.kube.auth.connections import Pem
+from windlass.kube.decoding import without_nulls
+
+
+class Extension(msgspec.Struct):
+    name: str = ""
+    extension: Any = None
+
+
+class Cluster(msgspec.Struct, rename="kebab"):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+    extensions: list[Extension] = []
+
+
+class ExecVariable(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class Exec(msgspec.Struct, rename="camel"):
+    command: str = ""
+    args: list[str] = []
+    env: list[ExecVariable] = []
+    api_version: str = ""
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class User(msgspec.Struct, rename="kebab"):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: Exec | None = None
+    auth_provider: dict[str, Any] | None = None
+    as_: str = msgspec.field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] = []
+    as_user_extra: dict[str, list[str]] = {}
+
+
+class Context(msgspec.Struct):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class NamedCluster(msgspec.Struct):
+    cluster: Cluster = msgspec.field(default_factory=Cluster)
+    name: str = ""
+
+
+class NamedUser(msgspec.Struct):
+    user: User = msgspec.field(default_factory=User)
+    name: str = ""
+
+
+class NamedContext(msgspec.Struct):
+    context: Context = msgspec.field(default_factory=Context)
+    name: str = ""
+
+
+class Kubeconfig(msgspec.Struct, rename="kebab"):
+    kind: str = ""
+    current_context: str = ""
+    clusters: list[NamedCluster] = []
+    users: list[NamedUser] = []
+    contexts: list[NamedContext] = []
+
+
+def parse(content: bytes, where: str) -> Kubeconfig:
+    document = yaml_documents.load(content, where)
+    if document is None:
+        raise InvalidInput("the kubeconfig is empty", where=where)
+    if not isinstance(document, dict):
+        raise InvalidInput("not a kubeconfig: the top must be a mapping", where=where)
+    document = without_nulls(document)  # as for kubectl
+    try:
+        config = msgspec.convert(document, Kubeconfig)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$")
+        place = _named(path.rstrip("`").lstrip("."), document)
+        raise InvalidInput(what.replace("`", ""), where=f"{where}: {place}") from None
+    if config.kind not in ("", "Config"):
+        raise InvalidInput("not a kubeconfig: its kind must be Config", where=f"{where}: kind")
+    return config
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A mapping in a kubeconfig, such as `users[admin].user`."""
+
+    file: str
+    directory: Path | None
+    path: str
+
+    def where(self, field: str) -> str:
+        return f"{self.file}: {self.path}.{field}"
+
+    def mistake(self, field: str, what: str, hint: str = "") -> InvalidInput:
+        return InvalidInput(what, where=self.where(field), hint=hint)
+
+    def resolve(self, name: str, field: str) -> Path:
+        """A path as the kubeconfig means it: from its own directory."""
+        path = Path(name)
+        if path.is_absolute():
+            return path
+        if self.directory is None:
+            raise self.mistake(field, "a relative path, in a kubeconfig of no directory", "write the whole path")
+        return self.directory / path
+
+    def pem(self, data: str, file: str, field: str) -> Pem | None:
+        """What `field-data` holds; without it, what the file named in `field` holds."""
+        if data:
+            try:
+                return Pem(base64.b64decode("".join(data.split()), validate=True), self.where(f"{field}-data"))
+            except (binascii.Error, ValueError):
+                raise self.mistake(f"{field}-data", "not base64") from None
+        if not file:
+            return None
+        path = self.resolve(file, field)
+        try:
+            return Pem(path.read_bytes(), self.where(field))
+        except OSError as error:
+            raise self.mistake(field, f"cannot read {path}: {error.strerror}") from None
+
+
+def _named(path: str, document: dict[str, Any]) -> str:
+    """`users[0].user.token` as `users[admin].user.token`."""
+    found = re.match(r"(clusters|users|contexts)\[(\d+)\]", path)
+    item = document[found[1]][int(found[2])] if found else None
+    if not found or not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        return path or "the top"
+    return f"{found[1]}[{item['name']}]{path[found.end() :]}"

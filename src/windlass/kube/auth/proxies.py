@@ -1,0 +1,135 @@
+"""Which proxy stands between us and a server, decided as Go's programs decide it. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from windlass.errors import InvalidInput
+from windlass.kube.auth.auth_headers import basic
+from windlass.kube.auth.connections import Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PORTS = {"http": 80, "https": 443}
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def proxy_for(server: str, environ: Mapping[str, str], explicit: Proxy | None = None) -> Proxy | None:
+    """The explicit one (kubeconfig `proxy-url`) always; else the environment's, unless NO_PROXY or loopback forbids."""
+    if explicit is not None:
+        return explicit
+    url = urlsplit(server)
+    names = (f"{url.scheme.upper()}_PROXY", f"{url.scheme}_proxy")
+    name = next((name for name in names if environ.get(name)), "")
+    bypass = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if not name or not _is_proxied(url.hostname or "", url.port or PORTS[url.scheme], bypass):
+        return None
+    return parse(environ[name], where=name)
+
+
+def whole_url(proxy: Proxy) -> str:
+    """With user and password: for a plugin that was promised it, never to be shown."""
+    return proxy.url.replace("://", f"://{proxy.userinfo}@", 1) if proxy.userinfo else proxy.url
+
+
+def authorization(proxy: Proxy) -> str:
+    """The value of Proxy-Authorization; empty if the proxy asks for none."""
+    username, _, password = proxy.userinfo.partition(":")
+    return basic(unquote(username), unquote(password)) if proxy.userinfo else ""
+
+
+def parse(text: str, where: str) -> Proxy:
+    """A proxy from its URL; `host:port` is taken as http. Errors do not show the URL: it may hold a password."""
+    text = text if "://" in text else f"http://{text}"
+    try:
+        url = urlsplit(text)
+        named = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+        usable = is_host(url.hostname) and url.port != 0 and named.isascii() and named.isprintable()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise InvalidInput("not the URL of a proxy", where=where, hint="write http://host:port")
+    if url.scheme not in PORTS:
+        raise InvalidInput(
+            f"a proxy of the kind {url.scheme}:// is not supported",
+            where=where,
+            hint="use an http:// or https:// proxy",
+        )
+    return Proxy(named, userinfo=url.netloc.rpartition("@")[0])
+
+
+def is_host(name: str | None) -> bool:
+    """A name or an address that can be asked for: the resolver and TLS of Python break on empty and on long labels."""
+    if not name or not name.isprintable() or " " in name:
+        return False
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
+
+
+def _is_proxied(host: str, port: int, bypass: str) -> bool:
+    address = _address(host)
+    if host == "localhost" or (address is not None and address.is_loopback):
+        return False
+    return not any(rule.covers(host, address, port) for rule in _rules(bypass))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One entry of NO_PROXY: a network, or a domain (`.suffix` if it covers sub-domains only). No port: any."""
+
+    network: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
+    domain: str = ""
+    port: str = ""
+
+    def covers(self, host: str, address: _Address | None, port: int) -> bool:
+        if self.port not in ("", str(port)):
+            return False
+        if self.network is not None:
+            return address is not None and address in self.network
+        if self.domain.startswith("."):
+            return host.endswith(self.domain)
+        return self.domain in ("*", host) or host.endswith(f".{self.domain}")
+
+
+def _rules(bypass: str) -> Iterator[_Rule]:
+    for entry in bypass.lower().split(","):
+        text = entry.strip()
+        if "/" in text:
+            if (network := _network(text)) is not None:
+                yield _Rule(network)
+            continue
+        host, port = _split_port(text)
+        if (network := _network(host)) is not None:
+            yield _Rule(network, port=port)
+        elif host:
+            yield _Rule(domain=host.removeprefix("*") if host.startswith("*.") else host, port=port)
+
+
+def _split_port(text: str) -> tuple[str, str]:
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        return host, rest.removeprefix(":")
+    host, colon, port = text.rpartition(":")
+    return (host, port) if colon and ":" not in host else (text, "")
+
+
+def _address(host: str) -> _Address | None:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None

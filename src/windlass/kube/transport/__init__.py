@@ -1,0 +1,1 @@
+"""Requests and responses: HTTP, TLS, proxies, retries and deadlines."""

@@ -1,0 +1,161 @@
+"""One call from beginning to end: a turn in the bucket, a deadline, retries, the count, errors that say where."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windlass.kube.api_errors import ApiError, DeadlineExceeded, KubeError, TooManyRequests, error_for, status_from
+from windlass.kube.clocks import Clock
+from windlass.kube.transport.retries import backoff, is_retryable, retry_after
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from windlass.kube.transport.transports import ByteStream, Request, Response, Transport
+
+READING_VERBS = frozenset({"get", "list", "watch", "review"})
+
+
+class TokenBucket:
+    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came.
+
+    A caller that gives up while it waits takes nothing: those behind it move up.
+    """
+
+    def __init__(self, rate: float, burst: int, clock: Clock) -> None:
+        self._interval = 1 / rate
+        self._slack = self._interval * (burst - 1)
+        self._clock = clock
+        self._next = float("-inf")
+        self._queue = asyncio.Lock()
+
+    async def take(self) -> None:
+        async with self._queue:
+            now = self._clock.monotonic()
+            turn = max(self._next, now - self._slack)
+            if turn > now:
+                await self._clock.sleep(turn - now)
+            self._next = turn + self._interval
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """Requests that went out, by verb and kind: what the report proves its zeros with."""
+
+    by_verb_and_kind: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def writes(self) -> int:
+        return sum(n for (verb, _), n in self.by_verb_and_kind.items() if verb not in READING_VERBS)
+
+    @property
+    def total(self) -> int:
+        return self.by_verb_and_kind.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How hard one client may lean on the server, and how long it waits."""
+
+    calls_per_second: float = 50
+    burst: int = 100
+    deadline: float = 30
+    """Seconds for one call with all its retries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    verb: str
+    kind: str
+    request: Request
+
+
+class Calls:
+    """Everything between the verbs of a client and the transport."""
+
+    def __init__(self, transport: Transport, *, clock: Clock | None = None, limits: Limits | None = None) -> None:
+        self.transport = transport
+        self.clock = clock or Clock()
+        self.limits = limits or Limits()
+        self.counts = CallCounts()
+        self._bucket = TokenBucket(self.limits.calls_per_second, self.limits.burst, self.clock)
+
+    def where(self, call: Call) -> str:
+        return f"{call.verb} {call.kind} at {self.transport.server}{call.request.target.partition('?')[0]}"
+
+    async def send(self, call: Call, deadline: float | None = None) -> Response:
+        """The answer of a call that succeeded; everything else is an error that says what was tried."""
+        seconds = self.limits.deadline if deadline is None else deadline
+        trouble: list[KubeError] = []
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._until_answered(call, trouble)
+        except TimeoutError:
+            raise self._late(call, seconds, trouble) from (trouble[-1] if trouble else None)
+
+    async def _until_answered(self, call: Call, trouble: list[KubeError]) -> Response:
+        while True:
+            wait: float | None = None
+            try:
+                response = await self._exchange(call)
+                if response.status < 300:
+                    return response
+                status = status_from(response.status, response.body)
+                wait = retry_after(response.headers, status)
+                raise error_for(status, self.where(call))
+            except KubeError as error:
+                trouble.append(error)
+                if not is_retryable(error, attempts=len(trouble), repeatable=call.request.repeatable):
+                    raise self._located(error, call) from error.__cause__
+            await self.clock.sleep(backoff(len(trouble) - 1, self.clock.random()) if wait is None else wait)
+
+    async def _exchange(self, call: Call) -> Response:
+        await self._bucket.take()
+        self.counts.by_verb_and_kind[call.verb, call.kind] += 1
+        return await self.transport.exchange(call.request)
+
+    @asynccontextmanager
+    async def open(self, call: Call) -> AsyncIterator[ByteStream]:
+        """A streamed answer; a busy server is waited for, all else is the reader's to try again.
+
+        The deadline is for its beginning; its reader watches for silence.
+        """
+        trouble: list[KubeError] = []
+        try:
+            async with asyncio.timeout(self.limits.deadline) as opening, AsyncExitStack() as held:
+                stream = await self._begun(call, held, trouble)
+                opening.reschedule(None)
+                yield stream
+        except TimeoutError:
+            raise self._late(call, self.limits.deadline, trouble) from (trouble[-1] if trouble else None)
+        except KubeError as error:
+            raise self._located(error, call) from error.__cause__
+
+    async def _begun(self, call: Call, held: AsyncExitStack, trouble: list[KubeError]) -> ByteStream:
+        while True:
+            await self._bucket.take()
+            self.counts.by_verb_and_kind[call.verb, call.kind] += 1
+            stream = await held.enter_async_context(self.transport.stream(call.request))
+            if stream.status < 300:
+                return stream
+            status = status_from(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
+            error, wait = error_for(status, self.where(call)), retry_after(stream.headers, status)
+            await held.aclose()
+            if not isinstance(error, TooManyRequests) or wait is None:
+                raise error
+            trouble.append(error)
+            await self.clock.sleep(wait)
+
+    def _late(self, call: Call, seconds: float, trouble: list[KubeError]) -> DeadlineExceeded:
+        last = f"; last: {trouble[-1].what}" if trouble else ""
+        return DeadlineExceeded(f"no answer within {seconds:g} s{last}", where=self.where(call))
+
+    def _located(self, error: KubeError, call: Call) -> KubeError:
+        """Transports know the server, not what was asked of it."""
+        if not isinstance(error, ApiError):
+            error.where = f"{self.where(call)}: {error.where}" if error.where else self.where(call)
+        return error

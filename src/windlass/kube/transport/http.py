@@ -1,0 +1,328 @@
+"""The transport over HTTP: the one door to the HTTP library, and the one place where its errors become ours."""
+
+from __future__ import annotations
+
+import errno
+import io
+import re
+import socket
+import ssl
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import aiohttp
+from aiohttp.client_exceptions import UploadAbortedError
+from aiohttp.connector import NEEDS_CLEANUP_CLOSED
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
+from yarl import URL
+
+from windlass import __version__
+from windlass.kube.api_errors import BadAnswer, ConnectionLost, KubeError, Unreachable
+from windlass.kube.auth import proxies
+from windlass.kube.auth.credentials import credentials_for
+from windlass.kube.clocks import Clock
+from windlass.kube.transport import certificates
+from windlass.kube.transport.transports import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from windlass.kube.auth.auth_headers import Identity
+    from windlass.kube.auth.connections import ClientCertificate, Connection, Impersonation, Proxy
+    from windlass.kube.transport.transports import Request
+
+CONNECT_SECONDS = 10.0  # TCP and TLS; how long an answer may take is the caller's to say
+IDLE_SECONDS = 60.0  # below the 90 s and more after which servers and load balancers drop an idle connection
+READ_BUFFER = 256 << 10  # a watch of a busy cluster comes in large pieces
+LARGE_BODY = 1 << 20  # bytes; ours are far smaller, and no API server takes more than 3 MiB
+KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # a dead watch ends after 90 s
+
+_Headers = tuple[tuple[str, str], ...]
+_FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError)
+
+
+class HttpTransport:
+    """One API server. Opens nothing before the first request."""
+
+    def __init__(self, connection: Connection, *, environ: Mapping[str, str], clock: Clock | None = None) -> None:
+        proxy = proxies.proxy_for(connection.server, environ, connection.proxy)
+        authorities = connection.tls.authorities
+        self._connection = connection
+        self._environ = environ
+        self._credentials = credentials_for(connection, environ, clock or Clock())
+        self._route = Route(connection.server, proxy.url if proxy else "", authorities.where if authorities else "")
+        self._common, self._options = _fixed_parts(connection, proxy)
+        self._identity: Identity | None = None
+        self._headers = CIMultiDict(self._common)
+        self._pool: _Pool | None = None
+        self._retired: set[_Pool] = set()
+        self._closed = False
+
+    @property
+    def server(self) -> str:
+        return self._connection.server
+
+    async def exchange(self, request: Request) -> Response:
+        answer = await self._open(request)
+        try:
+            return Response(answer.status, answer.headers, await answer.read())
+        finally:
+            await self._end(answer)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[HttpStream]:
+        answer = await self._open(request)
+        try:
+            yield answer
+        finally:
+            await self._end(answer)
+
+    async def close(self) -> None:
+        """Requests under way end in ConnectionLost."""
+        pools = [*self._retired, *([self._pool] if self._pool else [])]
+        self._closed, self._identity, self._pool = True, None, None
+        self._retired.clear()
+        for pool in pools:
+            await pool.session.close()
+
+    async def _open(self, request: Request) -> HttpStream:
+        identity = await self._credentials.identity()
+        answer = await self._send(request, identity)
+        if answer.status != 401:
+            return answer
+        renewed = False
+        try:
+            renewed = await self._credentials.renew(identity)
+        except BaseException:
+            await self._end(answer)
+            raise
+        if not renewed:
+            return answer
+        await self._end(answer)
+        return await self._send(request, await self._credentials.identity())
+
+    async def _send(self, request: Request, identity: Identity) -> HttpStream:
+        if identity is not self._identity:
+            await self._switch_to(identity)
+        pool = self._pool
+        assert pool is not None
+        headers = self._headers.copy()
+        headers.extend(request.headers)
+        pool.busy += 1
+        try:
+            answer = await pool.session.request(
+                request.method,
+                URL(self._connection.server + request.target, encoded=True),
+                headers=headers,
+                data=_payload(request.body),
+                **self._options,
+            )
+        except BaseException as error:
+            await self._leave(pool)
+            if isinstance(error, _FOREIGN):
+                raise error_for(error, self._route) from None
+            raise
+        return HttpStream(answer, pool, self._route)
+
+    async def _end(self, answer: HttpStream) -> None:
+        answer.close()
+        await self._leave(answer.pool)
+
+    async def _leave(self, pool: _Pool) -> None:
+        pool.busy -= 1
+        if pool is not self._pool and not pool.busy:
+            self._retired.discard(pool)
+            await pool.session.close()
+
+    async def _switch_to(self, identity: Identity) -> None:
+        """New headers; for another client certificate new connections too, while requests under way keep theirs."""
+        if self._closed:
+            raise RuntimeError("this transport is closed")
+        old = self._pool
+        if old is None or old.certificate != identity.certificate:
+            self._pool = self._new_pool(identity.certificate)
+        self._headers = CIMultiDict(self._common)
+        if identity.authorization:
+            self._headers["Authorization"] = identity.authorization
+        self._identity = identity
+        if old is not None and old is not self._pool:
+            if old.busy:
+                self._retired.add(old)
+            else:
+                await old.session.close()
+
+    def _new_pool(self, certificate: ClientCertificate | None) -> _Pool:
+        secure = self._connection.server.startswith("https:")  # reading the system's authorities takes a while
+        connector = aiohttp.TCPConnector(
+            limit=0,  # the client's token bucket guards the server
+            ssl=certificates.context_for(self._connection.tls, certificate, self._environ) if secure else True,
+            keepalive_timeout=IDLE_SECONDS,
+            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # where Python does not need it, asking is a warning
+            socket_factory=_lasting_socket,
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            read_bufsize=READ_BUFFER,
+        )
+        session._retry_connection = False  # noqa: SLF001 - or aiohttp sends PUT and DELETE twice, unasked
+        return _Pool(session, certificate)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Large bodies as a file, as the library wants them: it warns of bytes that it must send in one piece."""
+    return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
+
+
+class HttpStream:
+    """An answer of which the head is here. Once read to its end, its connection is free for the next request."""
+
+    __slots__ = ("_answer", "_route", "headers", "pool", "status")
+
+    def __init__(self, answer: aiohttp.ClientResponse, pool: _Pool, route: Route) -> None:
+        self._answer = answer
+        self._route = route
+        self.pool = pool
+        self.status = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._answer.content.iter_any():
+                yield chunk
+        except _FOREIGN as error:
+            raise error_for(error, self._route) from None
+
+    async def read(self) -> bytes:
+        try:
+            return await self._answer.read()
+        except _FOREIGN as error:
+            raise error_for(error, self._route) from None
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+class _Pool:
+    """Connections that show one client certificate, and how many requests are using them."""
+
+    __slots__ = ("busy", "certificate", "session")
+
+    def __init__(self, session: aiohttp.ClientSession, certificate: ClientCertificate | None) -> None:
+        self.session = session
+        self.certificate = certificate
+        self.busy = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What an error may say about the way to the server."""
+
+    server: str
+    proxy: str = ""
+    authorities: str = ""
+
+    @property
+    def where(self) -> str:
+        return f"{self.server} through the proxy {self.proxy}" if self.proxy else self.server
+
+    @property
+    def trusted(self) -> str:
+        return f"the authority in {self.authorities}" if self.authorities else "an authority that this system trusts"
+
+
+def error_for(error: Exception, route: Route) -> KubeError:
+    """Ours for theirs. Raise it `from None`: theirs carry our request, and with it our credentials."""
+    match error:
+        case aiohttp.ClientHttpProxyError():
+            hint = "give user and password in the proxy's URL" if error.status == 407 else ""
+            refusal = f"the proxy refused: HTTP {error.status}"
+            return Unreachable(refusal, where=route.where, hint=hint, passing=error.status != 407)
+        case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
+            what, hint = _unconnected(error, route)
+            return Unreachable(
+                what, where=route.where, hint=hint, passing=not isinstance(error, aiohttp.ClientSSLError)
+            )
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
+            what = f"no request can be sent there ({type(error).__name__})"
+            return Unreachable(what, where=route.where, passing=False)
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
+            return _lost(error, route)
+        case _:
+            return BadAnswer(f"an answer that is not HTTP as we know it ({_brief(error)})", where=route.where)
+
+
+def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection within {CONNECT_SECONDS:g} s", "is the address right, and no firewall in the way?"
+        case aiohttp.ClientConnectorDNSError():
+            return f"the name {error.host} cannot be resolved", "is it right, and is DNS working?"
+        case aiohttp.ClientSSLError() if isinstance(cause, ssl.SSLError):
+            return certificates.explain(cause, route.trusted)
+    reason = "connection refused" if getattr(cause, "errno", 0) == errno.ECONNREFUSED else _brief(cause)
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return f"the proxy cannot be reached: {reason}", "is this its address?"
+    return reason, "is the server running, and is this its address?"
+
+
+def _lost(error: Exception, route: Route) -> KubeError:
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
+        # In TLS 1.3 it comes where the answer should, but instead of it: nothing was carried out.
+        what, hint = certificates.explain(cause, route.trusted)
+        return Unreachable(what, where=route.where, hint=hint, passing=False)
+    return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
+
+
+def _brief(error: BaseException) -> str:
+    """The kind of a foreign error, and the system's word for it; its own text may quote anything."""
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        return error.strerror.lower()
+    return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
+
+
+def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:
+    """Headers and options that all requests share."""
+    headers: _Headers = (("User-Agent", f"windlass/{__version__}"), ("Accept-Encoding", "gzip"))
+    options: dict[str, Any] = {"allow_redirects": False}  # our credentials are for one host
+    if connection.impersonation is not None:
+        headers += _impersonation_headers(connection.impersonation)
+    if connection.tls.server_name:
+        options["server_hostname"] = connection.tls.server_name
+    if proxy is not None:
+        options["proxy"] = URL(proxy.url)
+        login = (("Proxy-Authorization", proxies.authorization(proxy)),) if proxy.userinfo else ()
+        if connection.server.startswith("https:"):
+            options["proxy_headers"] = login  # goes with CONNECT, and so to the proxy only
+        else:
+            headers += login
+    return headers, options
+
+
+def _impersonation_headers(impersonation: Impersonation) -> _Headers:
+    headers = [("Impersonate-User", impersonation.user)]
+    if impersonation.uid:
+        headers.append(("Impersonate-Uid", impersonation.uid))
+    headers += [("Impersonate-Group", group) for group in impersonation.groups]
+    for key, values in impersonation.extra:
+        name = "Impersonate-Extra-" + quote(key.lower(), safe="!#$&'*+-.^_`|~")  # what a header's name may have
+        headers += [(name, value) for value in values]
+    return tuple(headers)
+
+
+def _lasting_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices when the other side is gone without a word, as may happen to an idle watch."""
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE:
+        if hasattr(socket, name):  # not all of them everywhere
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made

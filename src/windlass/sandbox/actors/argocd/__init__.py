@@ -1,1 +1,0 @@
-"""Argo CD as recorded: repositories, comparisons, health, operations, and the controller that ties them together."""

@@ -1,0 +1,1 @@
+"""The sandbox's API server: requests, verbs, the store and garbage collection."""

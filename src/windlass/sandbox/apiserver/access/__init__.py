@@ -1,0 +1,1 @@
+"""Authentication, authorization, certificates and the kubeconfig of the sandbox."""

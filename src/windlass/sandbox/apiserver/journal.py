@@ -1,0 +1,54 @@
+"""The journal: every request with who, what, when and the answer; as values, and as JSON lines."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from windlass.sandbox.apiserver.requests import READS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    time: str
+    user: str
+    verb: str
+    """`get`, `list`, `watch`, `create`, `update`, `patch`, `apply`, `delete`, `deletecollection`."""
+    kind: str
+    """`deployments.apps`, `pods/log`; the path of a request that names no object, or that made no sense."""
+    namespace: str = ""
+    name: str = ""
+    code: int = 0
+    """0 where no answer was given."""
+    agent: str = ""
+    dry_run: bool = False
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it meant to change something: no read, no dry run, no question."""
+        if self.kind.startswith("/") or self.kind.partition(".")[0].endswith("reviews"):
+            return False
+        return self.verb not in READS and not self.dry_run
+
+
+class Journal:
+    def __init__(self) -> None:
+        self.entries: deque[Entry] = deque()
+
+    def keep(self, most: int) -> None:
+        """Forgets the oldest entries beyond this number, from now on."""
+        self.entries = deque(self.entries, maxlen=most)
+
+    def write(self, entry: Entry) -> None:
+        self.entries.append(entry)
+
+    def writes(self, user: str = "") -> list[Entry]:
+        return [entry for entry in self.entries if entry.is_write and user in {"", entry.user}]
+
+    def lines(self) -> Iterator[bytes]:
+        for entry in self.entries:
+            yield msgspec.json.encode(entry) + b"\n"

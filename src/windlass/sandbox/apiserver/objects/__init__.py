@@ -1,0 +1,1 @@
+"""The rules for one object: kinds, schemas, defaults, validation, admission, patches, managed fields."""

@@ -1,0 +1,144 @@
+"""Whether an object fits its schema, and what the server says where it does not. Pure.
+
+CEL rules and the rarer words of JSON Schema (oneOf and its like, multipleOf, exclusive bounds, numbers of properties)
+are left to the real server.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox.apiserver.objects.schemas import at_index, child_path, fields_of, tells
+from windlass.sandbox.apiserver.wire.api_status import (
+    FieldError,
+    duplicate,
+    invalid_value,
+    required,
+    too_long,
+    unsupported,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from windlass.sandbox.apiserver.objects.schemas import Node
+
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/\s]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*")
+TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
+
+
+def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[FieldError]:
+    """What is wrong. What equals `known` was valid before, and still is."""
+    found: list[FieldError] = []
+    _judge(value, node, path, known, found)
+    return found
+
+
+def mistyped(value: Any, node: Node, known: Any = None) -> str:
+    """The first field that has a value of another type than its own, and what is wrong with it."""
+    found = (error for error in errors(value, node, "", known) if error.reason == "FieldValueTypeInvalid")
+    return next((f"{error.field}: {error.message}" for error in found), "")
+
+
+def _judge(value: Any, node: Node, path: str, known: Any, found: list[FieldError]) -> None:
+    if node.nullable if value is None else value == known:
+        return
+    wrong = _wrong_type(value, node)
+    if wrong:
+        name = _type_name(value)
+        message = f'{_in_body(path)} must be of type {wrong}: "{name}"'
+        found.append(invalid_value(path or "<nil>", name, message, reason="FieldValueTypeInvalid"))
+        return
+    if node.enum is not None and value not in node.enum:
+        found.append(unsupported(path, value, node.enum))
+    if isinstance(value, dict):
+        _judge_object(value, node, path, known, found)
+    elif isinstance(value, list):
+        _judge_list(value, node, path, known, found)
+    elif isinstance(value, str):
+        found += _of_string(value, node, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        found += _of_number(value, node, path)
+
+
+def _wrong_type(value: Any, node: Node) -> str:
+    """The type that was wanted, if another came."""
+    if node.int_or_string:
+        fits = isinstance(value, int | str) and not isinstance(value, bool)
+        return "" if fits else "integer,string"
+    if not node.type:
+        return ""
+    is_bool = isinstance(value, bool)
+    fits = isinstance(value, TYPES[node.type]) and (not is_bool or node.type == "boolean")
+    if node.type == "integer" and isinstance(value, float) and value.is_integer():
+        fits = True
+    return "" if fits else node.type
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return next(name for name, types in TYPES.items() if isinstance(value, types))
+
+
+def _judge_object(value: dict[str, Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
+    was = fields_of(known)
+    found += [required(child_path(path, name)) for name in node.required if name not in value]
+    for name, child in value.items():
+        below = was.get(name)
+        if (child is None or child != below) and tells(rule := node.at(name)):
+            _judge(child, rule, child_path(path, name), below, found)
+
+
+def _judge_list(value: list[Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
+    if node.max_items is not None and len(value) > node.max_items:
+        message = f"Too many: {len(value)}: must have at most {node.max_items} items"
+        found.append(FieldError("FieldValueTooMany", path, message))
+    for index, item in enumerate(value):
+        _judge(item, node.item, f"{path}[{index}]", at_index(known, index), found)
+    found += _duplicates(value, node, path)
+
+
+def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]:
+    seen = []
+    for index, item in enumerate(value if node.list_type != "atomic" else ()):
+        key = {name: item.get(name) for name in node.list_keys} if node.list_type == "map" else item
+        if key in seen:
+            yield duplicate(f"{path}[{index}]", key)
+        seen.append(key)
+
+
+def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
+    if node.format == "date-time" and not TIME.fullmatch(value):
+        message = f'{_in_body(path)} must be of type date-time: "{value}"'
+        yield invalid_value(path, value, message, reason="FieldValueTypeInvalid")
+    if node.format == "byte" and not BASE64.fullmatch(value):
+        yield FieldError("FieldValueTypeInvalid", path, "illegal base64 data")
+    if len(value) < node.min_length:
+        yield invalid_value(path, value, f"{_in_body(path)} should be at least {node.min_length} chars long")
+    if node.max_length is not None and len(value) > node.max_length:
+        yield too_long(path, node.max_length)
+    if node.pattern and not re.search(node.pattern, value):
+        yield invalid_value(path, value, f"{_in_body(path)} should match '{node.pattern}'")
+
+
+def _of_number(value: float, node: Node, path: str) -> Iterator[FieldError]:
+    if node.minimum is not None and value < node.minimum:
+        yield invalid_value(path, value, f"{_in_body(path)} should be greater than or equal to {node.minimum:g}")
+    if node.maximum is not None and value > node.maximum:
+        yield invalid_value(path, value, f"{_in_body(path)} should be less than or equal to {node.maximum:g}")
+
+
+def _in_body(path: str) -> str:
+    return f"{path} in body"

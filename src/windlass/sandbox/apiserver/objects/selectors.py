@@ -1,0 +1,92 @@
+"""Label and field selectors: parsed once, asked per object. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from windlass.sandbox.apiserver.wire.api_status import bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_KEY = r"([A-Za-z0-9][^\s!=,()<>]*)"
+_SET = re.compile(rf"\s*{_KEY}\s+(in|notin)\s*\(([^()]*)\)\s*")
+_EXISTS = re.compile(rf"\s*(!?)\s*{_KEY}\s*")
+_EQUALS = re.compile(rf"\s*{_KEY}\s*(==|=|!=|<|>)\s*([^\s!=,()<>]*)\s*")
+_FIELD = re.compile(r"\s*([^!=]+?)\s*(==|=|!=)\s*(.*?)\s*")
+_COMMAS = re.compile(r",(?![^(]*\))")  # not those inside parentheses
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    key: str
+    operator: str
+    """`in`, `notin`, `<`, `>`, `exists` or `absent`."""
+    values: tuple[str, ...] = ()
+
+    def holds(self, found: str | None) -> bool:
+        if self.operator == "in":
+            return found is not None and found in self.values
+        if self.operator == "notin":
+            return found is None or found not in self.values
+        if self.operator in {"<", ">"}:
+            if found is None or not (found + self.values[0]).isdecimal():
+                return False
+            return int(found) < int(self.values[0]) if self.operator == "<" else int(found) > int(self.values[0])
+        return (found is not None) == (self.operator == "exists")
+
+
+Requirements = tuple[Requirement, ...]
+
+
+def parse_labels(text: str) -> Requirements:
+    return tuple(_label(part, text) for part in _COMMAS.split(text)) if text.strip() else ()
+
+
+def _label(part: str, text: str) -> Requirement:
+    if found := _EQUALS.fullmatch(part):
+        return Requirement(found[1], {"!=": "notin", "<": "<", ">": ">"}.get(found[2], "in"), (found[3],))
+    if found := _SET.fullmatch(part):
+        return Requirement(found[1], found[2], tuple(value.strip() for value in found[3].split(",")))
+    if found := _EXISTS.fullmatch(part):
+        return Requirement(found[2], "absent" if found[1] else "exists")
+    raise bad_request(f"unable to parse requirement: found '{text}', expected: a label selector")
+
+
+def parse_fields(text: str) -> Requirements:
+    requirements = []
+    for part in text.split(",") if text.strip() else ():
+        found = _FIELD.fullmatch(part)
+        if not found:
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        requirements.append(Requirement(found[1], "notin" if found[2] == "!=" else "in", (found[3],)))
+    return tuple(requirements)
+
+
+def of_label_selector(selector: Mapping[str, Any]) -> Requirements:
+    """A LabelSelector object, as workloads and budgets carry it."""
+    words = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+    equal = [Requirement(key, "in", (value,)) for key, value in sorted(selector.get("matchLabels", {}).items())]
+    rows = selector.get("matchExpressions", ())
+    return (*equal, *(Requirement(r["key"], words[r["operator"]], tuple(r.get("values", ()))) for r in rows))
+
+
+def match(requirements: Requirements, find: Callable[[str], str | None]) -> bool:
+    return all(requirement.holds(find(requirement.key)) for requirement in requirements)
+
+
+def field_at(item: Mapping[str, Any], path: str) -> str:
+    """The text of a field, empty where it is not set."""
+    value = at_path(item, path)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def at_path(value: Any, path: str) -> Any:
+    """What stands at `.spec.replicas`; None where there is nothing."""
+    for name in path.strip(".").split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,95 @@
+"""What is asked of the server, complete: who, which verb, which object, under which options. And what comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from windlass.sandbox.apiserver.objects.kinds import Kind
+    from windlass.sandbox.apiserver.store import Stored
+    from windlass.sandbox.apiserver.wire.api_status import Body
+
+READS = frozenset({"get", "list", "watch"})
+AUTHENTICATED = "system:authenticated"
+MASTERS = "system:masters"
+
+
+class User(msgspec.Struct, frozen=True):
+    name: str
+    groups: tuple[str, ...] = (AUTHENTICATED,)
+    uid: str = ""
+    pod: tuple[str, str] = ("", "")
+    """Name and uid of the pod that its token is bound to."""
+
+    @property
+    def body(self) -> Body:
+        known = {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
+        extra = zip(("pod-name", "pod-uid"), self.pod, strict=True)
+        found = {f"authentication.kubernetes.io/{name}": [value] for name, value in extra if value}
+        return {**known, **({"extra": found} if found else {})}
+
+
+ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The query of a request, and for a delete its body."""
+
+    dry_run: bool = False
+    manager: str = ""
+    force: bool = False
+    validation: str = "Warn"
+    labels: str = ""
+    fields: str = ""
+    limit: int = 0
+    token: str = ""
+    resource_version: str = ""
+    version_match: str = ""
+    bookmarks: bool = False
+    initial_events: bool = False
+    seconds: float | None = None
+    propagation: str = ""
+    grace: int | None = None
+    uid: str = ""
+    """Of a delete: the uid that the object must have."""
+
+
+DEFAULTS = Options()
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    verb: str
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    body: Any = None
+    patch: str = ""
+    """Of a patch: its media type."""
+    user: User = ADMIN
+    agent: str = ""
+    options: Options = DEFAULTS
+    extra: dict[str, str] = {}  # msgspec copies empty defaults
+    """The rest of the query, such as a log's tailLines."""
+
+    @property
+    def manager(self) -> str:
+        """The name in managedFields: as given, else the client program's."""
+        return self.options.manager or self.agent.partition("/")[0] or "unknown"
+
+
+class Watch(Protocol):
+    """An open watch, to be read through the server."""
+
+    def disturb(self, how: str) -> None: ...
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """An object, a list already in bytes, a text, or a watch to be read; with the code of the answer."""
+
+    code: int
+    item: Stored | Body | bytes | str | Watch
+    warnings: tuple[str, ...] = ()

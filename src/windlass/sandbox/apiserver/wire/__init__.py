@@ -1,0 +1,1 @@
+"""What goes over the wire: YAML and protobuf bodies, and the Status of a refused request."""

@@ -1,0 +1,26 @@
+"""YAML as Kubernetes reads it: without timestamps, which are strings there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from windlass.sandbox.apiserver.wire.api_status import bad_request
+
+
+class Loader(yaml.CSafeLoader):
+    pass
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rows if tag != "tag:yaml.org,2002:timestamp"]
+    for first, rows in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read(body: bytes) -> Any:
+    try:
+        return yaml.load(body, Loader)  # noqa: S506 - a safe loader
+    except yaml.YAMLError as error:
+        raise bad_request(f"error decoding YAML: {error}") from None

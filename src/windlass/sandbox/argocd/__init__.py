@@ -1,0 +1,1 @@
+"""Argo CD's controllers as recorded: repositories, comparison, health, sync operations, ApplicationSets."""

@@ -1,0 +1,1 @@
+"""Controllers for workloads, volumes and pods: each watches the store and writes through the API."""

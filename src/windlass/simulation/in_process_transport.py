@@ -1,0 +1,104 @@
+"""`InProcessTransport`: the client's way straight into a sandbox, without a socket; and how a crash cuts it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from windlass.kube.api_errors import ConnectionLost, Unreachable
+from windlass.kube.transport.transports import Response
+from windlass.sandbox.apiserver.faults import Severed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from windlass.kube.transport.transports import ByteStream, Request
+    from windlass.sandbox.apiserver.http_routes import Answer
+    from windlass.sandbox.apiserver.requests import User, Watch
+    from windlass.sandbox.sandbox import Sandbox
+
+AGENT = "windlass"
+
+
+class Crashed(Unreachable):
+    """The process is dead: whatever it still tries to do, nothing leaves it."""
+
+    def __init__(self) -> None:
+        super().__init__("the process has crashed", passing=False)
+
+
+class InProcessTransport:
+    """Implements `Transport`. After `crash()` every call raises, so that no `finally` can clean up."""
+
+    def __init__(self, sandbox: Sandbox, user: User, *, agent: str = AGENT) -> None:
+        self._sandbox = sandbox
+        self._user = user
+        self._agent = agent
+        self._crashed = False
+        self._watches: list[Watch] = []
+
+    @property
+    def server(self) -> str:
+        return "sandbox:"
+
+    def crash(self) -> None:
+        self._crashed = True
+        for watch in self._watches:
+            watch.disturb("cut")
+
+    async def exchange(self, request: Request) -> Response:
+        answer = await self._answer(request)
+        body = answer.body
+        if answer.stream is not None:
+            body = b"".join([chunk async for chunk in answer.stream])
+        if self._crashed:
+            raise Crashed
+        return Response(answer.code, dict(answer.headers), body)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[ByteStream]:
+        answer = await self._answer(request)
+        if answer.watch is None or answer.stream is None:
+            yield _Stream(answer)
+            return
+        self._watches.append(answer.watch)
+        try:
+            yield _Stream(answer)
+        finally:
+            self._watches.remove(answer.watch)
+            await answer.stream.aclose()
+
+    async def close(self) -> None:
+        return
+
+    async def _answer(self, request: Request) -> Answer:
+        if self._crashed:
+            raise Crashed
+        headers = {"User-Agent": self._agent, **dict(request.headers)}
+        try:
+            await asyncio.sleep(0)  # noqa: TID251 - lets others run, as a network does
+            return await self._sandbox.handle(request.method, request.target, headers, request.body or b"", self._user)
+        except Severed as severed:
+            raise _lost(severed) from None
+
+
+class _Stream:
+    def __init__(self, answer: Answer) -> None:
+        self.status = answer.code
+        self.headers = dict(answer.headers)
+        self._answer = answer
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        if self._answer.stream is None:
+            yield self._answer.body
+            return
+        try:
+            async for chunk in self._answer.stream:
+                yield chunk
+        except Severed as severed:
+            raise _lost(severed) from None
+
+
+def _lost(severed: Severed) -> ConnectionLost | Unreachable:
+    return ConnectionLost(str(severed)) if severed.sent else Unreachable(str(severed))

@@ -1,0 +1,260 @@
+"""What an Application says, in the core's words: tables, and every state that a real Argo CD was seen in."""
+
+from __future__ import annotations
+
+import copy
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from windlass.argo.cd import applications
+from windlass.argo.cd.applications import LONG_AGO, RUN_ID, Application
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    Condition,
+    Hook,
+    Operation,
+    Phase,
+    ResourceKind,
+    Sync,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEQUENCES = Path(__file__).parents[2] / "recordings/sequences"
+COMMIT = "a" * 40
+SOURCE = {"repoURL": "https://git.test/apps.git", "path": "web", "targetRevision": COMMIT}
+
+
+def parsed(**parts: Any) -> ApplicationState:
+    meta = {"name": "web", "namespace": "argocd", **parts.pop("metadata", {})}
+    return applications.parse(msgspec.convert({"metadata": meta, **parts}, Application))
+
+
+def operated(**state: Any) -> Operation | None:
+    return parsed(status={"operationState": state}).operation
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 11, 15, 21, 0, second, tzinfo=UTC)
+
+
+def test_a_new_one_says_nothing_and_nothing_is_not_healthy() -> None:
+    assert (
+        parsed() == parsed(spec=None, status=None, operation=None) == parsed(spec={}, status={}) == ApplicationState()
+    )
+    assert parsed().health is Health.UNKNOWN
+
+
+WHOLE = {
+    "health": {"status": "Degraded", "message": "no pods"},
+    "sync": {"status": "OutOfSync", "revision": COMMIT, "comparedTo": {"source": SOURCE}},
+    "reconciledAt": "2026-11-15T21:00:03Z",
+    "conditions": [{"type": "SyncError", "message": "refused"}],
+    "resources": [{"kind": "ConfigMap"}, {"group": "apps", "kind": "Deployment"}],
+    "operationState": {
+        "phase": "Succeeded",
+        "message": "all done",
+        "startedAt": "2026-11-15T21:00:01Z",
+        "finishedAt": "2026-11-15T21:00:02Z",
+        "operation": {
+            "initiatedBy": {"username": "jane"},
+            "info": [{"name": "other", "value": "x"}, {"name": RUN_ID, "value": "run-7"}],
+            "sync": {"revision": "main", "resources": [{"kind": "ConfigMap", "name": "web"}]},
+        },
+        "syncResult": {
+            "revision": COMMIT,
+            "resources": [
+                {"kind": "ConfigMap", "name": "web", "syncPhase": "PreSync"},
+                {"group": "batch", "kind": "Job", "name": "migrate", "hookType": "PreSync"},
+            ],
+        },
+    },
+}
+
+
+def test_a_whole_one() -> None:
+    spec = {"source": SOURCE, "destination": {"server": "https://kubernetes.default.svc"}}
+    state = parsed(spec=spec, status=WHOLE)
+    operation = Operation(
+        Phase.SUCCEEDED,
+        started_at=at(1),
+        finished_at=at(2),
+        revisions=(COMMIT,),
+        run_id="run-7",
+        started_by="jane",
+        is_partial=True,
+        message="all done",
+        hooks=(Hook("Job", "migrate", "PreSync"),),
+    )
+    assert state == ApplicationState(
+        revisions=(COMMIT,),
+        sync=Sync.OUT_OF_SYNC,
+        health=Health.DEGRADED,
+        health_message="no pods",
+        sources=state.sources,
+        compared_to=state.sources,
+        operation=operation,
+        reconciled_at=at(3),
+        conditions=(Condition("SyncError", "refused"),),
+        kinds=frozenset({ResourceKind("", "ConfigMap"), ResourceKind("apps", "Deployment")}),
+    )
+    assert [source.target_revision for source in state.sources] == [COMMIT]
+
+
+def test_several_sources_have_several_revisions_beside_an_empty_one() -> None:
+    chart = {"repoURL": "https://charts.test", "chart": "web", "targetRevision": "1.2.3"}
+    compared = {"source": {"repoURL": ""}, "sources": [chart, SOURCE]}
+    sync = {"revision": "", "revisions": ["1.2.3", COMMIT], "comparedTo": compared}
+    state = parsed(spec={"sources": [chart, SOURCE]}, status={"sync": sync})
+    assert state.revisions == ("1.2.3", COMMIT)
+    assert state.sources == state.compared_to
+    assert [source.is_chart for source in state.sources] == [True, False]
+    assert not state.is_moving
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"directory": {"recurse": False}}, {}, True),
+        ({"directory": {"recurse": True}}, {"directory": {"jsonnet": {}, "recurse": True}}, True),
+        ({"helm": {"parameters": []}}, {"helm": None}, True),
+        ({"path": "other"}, {}, False),
+        ({"helm": {"valuesObject": {"replicas": 0}}}, {"helm": {"valuesObject": {}}}, False),
+        ({"directory": {"recurse": True}}, {}, False),
+    ],
+)
+def test_sources_are_the_same_if_only_what_is_empty_differs(one: Any, other: Any, same: bool) -> None:
+    sync = {"comparedTo": {"source": {**SOURCE, **other}}}
+    state = parsed(spec={"source": {**SOURCE, **one}}, status={"sync": sync})
+    assert (state.sources == state.compared_to) is same
+
+
+def test_a_source_without_a_revision_means_head() -> None:
+    state = parsed(spec={"source": {"repoURL": "x", "path": "."}})
+    assert state.sources[0].target_revision == "HEAD"
+    assert state.is_moving
+
+
+def test_until_an_operation_ends_its_result_is_that_of_the_one_before() -> None:
+    result = {"revision": COMMIT, "resources": [{"kind": "Job", "name": "x", "hookType": "PreSync"}]}
+    shown = {"message": "of before", "finishedAt": "2026-11-15T21:00:02Z", "syncResult": result}
+    for phase in ("Running", "Terminating"):
+        found = operated(phase=phase, startedAt="2026-11-15T21:00:01Z", **shown)
+        assert found == Operation(Phase(phase), started_at=at(1))
+
+
+def test_odd_operations() -> None:
+    assert operated() is None
+    assert operated(phase="") is None
+    assert operated(phase="Pondering") == Operation(Phase.RUNNING, started_at=LONG_AGO)
+    assert operated(phase="Error", startedAt="yesterday") == Operation(Phase.ERROR, started_at=LONG_AGO)
+    automated = operated(phase="Failed", operation={"initiatedBy": {"automated": True}})
+    assert automated == Operation(Phase.FAILED, started_at=LONG_AGO, started_by="automated sync")
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_automated"),
+    [
+        ({}, False),
+        ({"syncPolicy": None}, False),
+        ({"syncPolicy": {"automated": None}}, False),
+        ({"syncPolicy": {"automated": {}}}, True),
+        ({"syncPolicy": {"automated": {"enabled": True}}}, True),
+        ({"syncPolicy": {"automated": {"enabled": False}}}, False),
+    ],
+)
+def test_automated(spec: Any, is_automated: bool) -> None:
+    assert parsed(spec=spec).is_automated is is_automated
+
+
+@pytest.mark.parametrize(
+    ("destination", "is_remote"),
+    [
+        ({"server": "https://kubernetes.default.svc"}, False),
+        ({"name": "in-cluster"}, False),
+        ({"server": "https://elsewhere.test"}, True),
+        ({"name": "elsewhere"}, True),
+    ],
+)
+def test_remote(destination: Any, is_remote: bool) -> None:
+    assert parsed(spec={"destination": destination}).is_remote is is_remote
+
+
+def test_marks_in_the_metadata() -> None:
+    assert parsed(metadata={"deletionTimestamp": "2026-11-15T21:00:00Z"}).is_deleting
+    assert parsed(metadata={"annotations": {"argocd.argoproj.io/refresh": "normal"}}).refresh_requested
+    assert parsed(operation={}).operation_requested
+    hook = {"kind": "Job", "name": "x", "hookType": "PostSync"}
+    status = {"operationState": {"phase": "Succeeded", "syncResult": {"resources": [hook]}}}
+    internal = parsed(metadata={"annotations": {"windlass.dev/hook": "internal"}}, status=status).operation
+    assert internal is not None
+    assert internal.hooks == (Hook("Job", "x", "PostSync", is_internal=True),)
+
+
+@pytest.mark.parametrize(
+    ("started", "previous"),
+    [
+        pytest.param("t2", ("one",), id="the last entry is of the operation shown"),
+        pytest.param("t3", ("two",), id="the operation shown was a partial one, and left no entry"),
+    ],
+)
+def test_what_was_deployed_before(started: str, previous: tuple[str, ...]) -> None:
+    history = [{"revision": "one", "deployStartedAt": "t1"}, {"revision": "two", "deployStartedAt": "t2"}]
+    status = {"history": history, "operationState": {"phase": "Succeeded", "startedAt": started}}
+    assert parsed(status=status).previous_revisions == previous
+    assert parsed(status={**status, "history": None}).previous_revisions == ()
+
+
+def test_kinds_that_argo_cd_judges() -> None:
+    rows = [{"kind": "ConfigMap"}, {"group": "x.test", "kind": "Thing", "health": {"status": "Healthy"}}]
+    shows = msgspec.convert({"metadata": {}, "status": {"resources": rows}}, Application)
+    hides = msgspec.convert(
+        {"metadata": {}, "status": {"resources": rows, "resourceHealthSource": "appTree"}}, Application
+    )
+    thing = ResourceKind("x.test", "Thing")
+    assert applications.kinds_with_health(shows) == {thing}
+    assert applications.kinds_with_health(hides) == {thing, ResourceKind("", "ConfigMap")}
+
+
+def recorded() -> Iterator[Any]:
+    for path in sorted(SEQUENCES.glob("application-*.json")):
+        for step in json.loads(path.read_text())["steps"]:
+            if step.get("kind") == "Application":
+                yield step["object"]
+
+
+def test_every_recorded_state_is_understood() -> None:
+    states = [applications.parse(msgspec.convert(each, Application)) for each in recorded()]
+    assert len(states) > 100
+    assert {state.health for state in states} >= {Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED, Health.MISSING}
+    assert {state.operation.phase for state in states if state.operation} == set(Phase)
+    assert any(state.operation_requested for state in states)
+    assert any(state.is_deleting for state in states)
+    assert any(state.errors for state in states)
+
+
+def holes(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place below a value, as its holder and key."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in list(pairs):
+        if isinstance(value, dict):
+            yield value, key
+        yield from holes(each)
+
+
+def test_any_part_may_be_null() -> None:
+    """Lists hold no nulls in Kubernetes; everything else may be one."""
+    richest = max(recorded(), key=lambda each: len(json.dumps(each)))
+    whole = copy.deepcopy({part: richest[part] for part in richest if part != "metadata"})
+    for holder, key in holes(whole):
+        kept, holder[key] = holder[key], None
+        state = applications.parse(msgspec.convert({"metadata": {"name": "web"}, **whole}, Application))
+        assert isinstance(state, ApplicationState)
+        holder[key] = kept

@@ -1,0 +1,110 @@
+"""The step of one node beside others who write: nothing is written onto a state that was not seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from tests.sandbox.controllers import clusters
+from tests.sandbox.controllers.objects import URL, application, config
+from windlass.argo.cd.application_writer import Writer
+from windlass.argo.cd.applications import APPLICATIONS, Application, requested_run
+from windlass.argo.cd.sync_requests import Wish
+from windlass.argo.cd.sync_step import is_raced
+from windlass.core.platform.gates import Failed, Reason
+from windlass.kube.api_errors import Conflict
+from windlass.operations.run.run_lock import LockLost
+from windlass.sandbox.argocd.repositories import MemoryRepository
+
+if TYPE_CHECKING:
+    from tests.sandbox.controllers.clusters import World
+
+REF = APPLICATIONS.named("web", "argocd")
+
+
+async def begun(w: World) -> Application:
+    w.argocd.repositories[URL] = MemoryRepository({"web/all.yaml": [config()]})
+    await w.sandbox.caller().create("applications.argoproj.io", application())
+    await w.sandbox.sources.sleep(1.0)
+    return await shown(w)
+
+
+async def shown(w: World) -> Application:
+    return msgspec.convert(await w.kube.get(REF), Application)
+
+
+def wish(run_id: str = "run-1") -> Wish:
+    return Wish(("main",), run_id)
+
+
+def test_an_operation_is_written_onto_exactly_what_was_seen() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            w.argocd.pause()
+            seen, writer = await begun(w), Writer(w.kube)
+            await w.kube.patch(REF, {"metadata": {"labels": {"moved": "meanwhile"}}})
+            with pytest.raises(Conflict):
+                await writer.sync(seen, wish())
+            assert await writer.try_sync(seen, wish()) is None, "look again"
+            assert (await shown(w)).operation is None
+            written = await writer.try_sync(await shown(w), wish())
+            assert isinstance(written, Application)
+            assert requested_run(written) == "run-1"
+
+    clusters.run(main())
+
+
+def test_one_that_was_not_taken_up_can_be_taken_back() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            w.argocd.pause()
+            writer = Writer(w.kube)
+            written = await writer.sync(await begun(w), wish())
+            assert (await writer.end_operation(written)).operation is None
+
+    clusters.run(main())
+
+
+def test_one_that_runs_is_terminated() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            writer = Writer(w.kube)
+            await writer.sync(await begun(w), wish())
+            await w.sandbox.sources.sleep(0.2)
+            await writer.end_operation(await shown(w))
+            await w.sandbox.sources.sleep(2.0)
+            found = await w.kube.get(REF)
+            assert "operation" not in found
+            assert found["status"]["operationState"]["message"] == "Operation terminated"
+            assert await w.sandbox.caller().find("configmaps", "web", "default") is None
+
+    clusters.run(main())
+
+
+def test_who_may_not_write_does_not() -> None:
+    def refuse() -> None:
+        raise LockLost("lost")
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            seen, writer = await begun(w), Writer(w.kube, refuse)
+            for attempt in (writer.try_sync(seen, wish()), writer.refresh(seen), writer.end_operation(seen)):
+                with pytest.raises(LockLost):
+                    await attempt
+            assert not [entry for entry in w.sandbox.server.journal.writes("kubernetes-admin") if entry.verb == "patch"]
+
+    clusters.run(main())
+
+
+@pytest.mark.parametrize(
+    ("detail", "raced"),
+    [
+        ('the operation ended Failed: the namespace failed to apply, reason: namespaces "web" already exists', True),
+        ('the operation ended Failed: configmaps "web" already exists', False),
+        ("the operation ended Failed: one or more objects failed to apply", False),
+    ],
+)
+def test_two_that_made_one_namespace_have_only_been_in_each_others_way(detail: str, raced: bool) -> None:
+    assert is_raced(Failed(Reason.OPERATION_FAILED, detail)) is raced

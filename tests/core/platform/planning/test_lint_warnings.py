@@ -1,0 +1,79 @@
+"""What lint warns of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builders import NEW, NOW, platform, snapshot, source, state
+from windlass.core.platform.model.applications import Stack
+from windlass.core.platform.model.snapshots import ResourceState, Snapshot
+from windlass.core.platform.planning.lint_warnings import implied, out_of_order, suspicions
+
+if TYPE_CHECKING:
+    from windlass.core.platform.model.snapshots import State
+
+
+def test_a_platform_in_order_is_beyond_suspicion() -> None:
+    assert list(suspicions(platform("keycloak: postgres; ready+: postgres"))) == []
+
+
+def test_nothing_at_all() -> None:
+    assert list(suspicions(platform(""))) == [("", "the platform has no applications")]
+
+
+def test_a_part_that_is_nothing() -> None:
+    found = suspicions(platform("a", subset=frozenset()))
+    assert list(found) == [("", "`only` selects nothing: nothing would ever be done")]
+
+
+def test_a_stack_that_stands_alone() -> None:
+    made = platform("b: a; c")
+    applications = {name: replace(node, stack=name) for name, node in made.applications.items()}
+    stacks = tuple(Stack(name, (name,)) for name in applications)
+    found = list(suspicions(replace(made, stacks=stacks, applications=applications)))
+    assert found == [("", "stack c neither waits for another stack nor is waited for")]
+
+
+def test_what_is_expected_to_fail() -> None:
+    made = platform("ceph", minutes={"ceph": 11})
+    assert list(suspicions(made)) == [("ceph", "ceph is expected to take longer than it may")]
+    assert made.expected["ceph"] == timedelta(minutes=11)
+
+
+def test_a_resource_that_nobody_makes() -> None:
+    assert list(suspicions(platform("ready+"))) == [
+        ("ready", "ready is a resource that waits for nothing: who makes it?")
+    ]
+
+
+def test_implied_dependencies() -> None:
+    assert list(implied(platform("c: a b; b: a"))) == [("c", "a", "c waits for a anyway, through others")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({}, True),
+        ({"is_automated": False}, False),
+        ({"sources": (source(NEW),)}, False),
+        ({"sources": (source(NEW), source("main"))}, True),
+        ({"sources": (source("1.2.3", is_chart=True),)}, False),
+        ({"sources": (source("1.*", is_chart=True),)}, True),
+    ],
+)
+def test_what_syncs_itself_from_a_moving_ref_goes_out_of_order(changes: dict[str, Any], is_told: bool) -> None:
+    each = state(is_automated=True, sources=(source("main"),))
+    states: dict[str, State] = {"web": replace(each, **changes), "db": each, "ready": ResourceState(), "gone": each}
+    found = list(out_of_order(platform("web: db; ready+: db; absent: db"), Snapshot(NOW, states)))
+    assert [name for name, _ in found] == (["web"] if is_told else []), "db waits for nothing"
+
+
+def test_the_moving_refs_are_named() -> None:
+    each = state(is_automated=True, sources=(source("main"), source(NEW), source("1.*", is_chart=True)))
+    assert list(out_of_order(platform("web: db"), snapshot(web=each))) == [
+        ("web", "web syncs itself from 1.*, main, which moves: it may go ahead of what it waits for")
+    ]

@@ -1,0 +1,87 @@
+"""Findings: who went past the order, what cannot be judged, which hooks order things."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.builders import NEW, OLD, operation, snapshot, source, state
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.snapshots import Hook, Parent, Phase, ResourceKind, ResourceState
+from windlass.core.platform.reporting.compliance import Rule, findings
+
+CEPH = ResourceKind("ceph.rook.io", "CephCluster")
+VAULT = ResourceKind("vault.example", "Vault")
+
+
+def rules(checked: tuple[ResourceKind, ...] = (), **changes: Any) -> list[str]:
+    return [f"{each.rule} {each.what}" for each in findings(snapshot(vault=state(**changes)), checked)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"operation": None}, 0),
+        ({"operation": operation(run_id="run-1")}, 0),
+        ({"operation": operation(run_id=None), "previous_revisions": (OLD,)}, 1),
+        ({"operation": operation(run_id=None), "previous_revisions": ()}, 1),
+        ({"operation": operation(run_id=None), "previous_revisions": (NEW,)}, 0),
+        ({"operation": operation(Phase.FAILED, run_id=None), "previous_revisions": (OLD,)}, 0),
+    ],
+    ids=["none", "ours", "a new revision", "a first one", "self-healing", "failed"],
+)
+def test_a_bypass_is_a_success_at_a_new_revision_that_is_not_ours(changes: dict[str, Any], expected: int) -> None:
+    found = findings(snapshot(vault=state(**changes)), ())
+    assert [each.rule for each in found] == [Rule.SINGLE_PATH] * expected
+
+
+@pytest.mark.parametrize(
+    ("parent", "expected"),
+    [
+        (Parent("argocd", "root", moved_by_us_to=(NEW,)), 0),
+        (Parent("argocd", "root", moved_by_us_to=(OLD,)), 1),
+        (Parent("argocd", "root"), 1),
+    ],
+    ids=["we moved its definition there", "somewhere else", "somebody else did"],
+)
+def test_what_syncs_itself_because_we_moved_its_definition_had_its_turn(parent: Parent, expected: int) -> None:
+    found = snapshot(vault=state(operation=operation(run_id=None), previous_revisions=(OLD,)))
+    assert len(findings(replace(found, parents={"vault": parent}), ())) == expected
+
+
+def test_a_bypass_names_who() -> None:
+    assert rules(operation=operation(run_id=None, started_by="eve")) == [
+        f"INV-2 eve moved it to {NEW} past the dependency order"
+    ]
+
+
+@pytest.mark.parametrize(("automated", "ref", "count"), [(True, "main", 1), (True, NEW, 0), (False, "main", 0)])
+def test_automated_sync_of_a_moving_revision_has_no_turn(automated: bool, ref: str, count: int) -> None:
+    assert len(rules(is_automated=automated, sources=(source(ref),))) == count
+
+
+def test_kinds_that_nobody_can_judge() -> None:
+    kinds = frozenset({CEPH, VAULT, ResourceKind("", "ConfigMap"), ResourceKind("networking.k8s.io", "Ingress")})
+    assert rules((CEPH,), kinds=kinds) == ["INV-7 vault.example/Vault has no health check: applied counts as healthy"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "count"),
+    [
+        (Hook("Job", "wait", "PreSync"), 1),
+        (Hook("Job", "wait", "PostSync"), 1),
+        (Hook("Job", "migrate", "PreSync", is_internal=True), 0),
+        (Hook("Job", "x", "Sync"), 0),
+        (Hook("Job", "x", "SyncFail"), 0),
+    ],
+)
+def test_hooks_that_may_order_applications(hook: Hook, count: int) -> None:
+    found = findings(snapshot(vault=state(operation=operation(hooks=(hook,)))), ())
+    assert [each.rule for each in found] == [Rule.NO_HOOKS] * count
+    assert all("windlass.dev/hook: internal" in each.remedy for each in found)
+
+
+def test_a_resource_node_has_no_findings() -> None:
+    assert findings(snapshot(ready=ResourceState(Health.DEGRADED)), ()) == ()

@@ -1,0 +1,182 @@
+"""Reports in words: what a person sees first, and where the rest stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from tests.builders import NEW, NOW, at, platform, snapshot
+from tests.core.platform.reporting.sample_reports import (
+    GOOD,
+    SMALL,
+    WHOLE,
+    any_reports,
+    deployed,
+    dry_run,
+    partial_deploy,
+    reference,
+    run,
+)
+from windlass.core.platform.gates import Open
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.planning import plans
+from windlass.core.platform.reporting import report_text, reports
+from windlass.core.platform.reporting.reports import Ending, Failure, Report
+
+BROKEN = ["cert-manager", "rook-ceph-cluster", "prometheus", "strimzi-kafka-operator", "argo-rollouts"]
+
+
+def test_a_report_in_words() -> None:
+    assert report_text.text(partial_deploy(was_interrupted=True)) == (
+        """\
+deploy of platform in staging: partial, interrupted
+  1 failed, 1 interrupted, 1 skipped, 1 succeeded; 1 min 30 s, estimated 3 min; exit code 2
+  under way when it ended: ready
+
+1 root cause, 1 component blocked
+  postgres  Degraded: it is Degraded
+    blocks 1: keycloak
+    | pod postgres-0 restarts
+    $ kubectl -n argocd describe application postgres
+
+next
+  Mend what this report names, then run the same again: what is done is not done twice.
+    $ windlass deploy
+
+components (* critical)
+  name       stack  health    result       took   expected  at            proof
+  postgres*  all    Degraded  failed       30 s   1 min     111111111111  new revision  3 attempts
+  ready      all    Missing   interrupted
+  keycloak   all    Missing   skipped                                                   because of postgres
+  ceph       all    Healthy   succeeded    1 min  1 min     111111111111  new revision
+
+timeline (# on the critical path)
+  ceph      |###########################             |  1 min
+  postgres  |                           #############|  30 s
+  critical path 1 min 30 s, 100% of the run: ceph -> postgres
+
+calls
+  12 reads, 3 writes, 1 refresh
+"""
+    )
+
+
+@pytest.mark.parametrize("count", range(1, len(BROKEN) + 1))
+def test_a_failed_run_of_43_says_what_matters_within_20_lines(count: int) -> None:
+    report = deployed(reference(), BROKEN[:count], diagnostics=("back-off restarting",) * 9, slower=1.2)
+    first = "\n".join(report_text.text(report).splitlines()[:20])
+    assert "deploy of platform in staging: partial" in first
+    assert "exit code 2" in first
+    assert f"{count} root cause" in first
+    for name in sorted(BROKEN[:count], key=lambda name: -len(failure(report, name).blocks))[:3]:
+        assert f"  {name}  Degraded: {name}: 1 of 3 ready" in first
+        assert f"blocks {len(failure(report, name).blocks)}: " in first or not failure(report, name).blocks
+        assert f"$ kubectl -n argocd describe application {name}" in first
+    for name in BROKEN[:count]:
+        assert name in first
+    assert "$ windlass deploy\n" in f"{first}\n"
+
+
+def test_the_example_of_the_page_is_real() -> None:
+    lines = (
+        "event Warning BackOff pod/vault-0: back-off restarting failed container",
+        "log vault-0: failed to unseal: no space left on device",
+    )
+    text = report_text.text(deployed(reference(), ["vault"], lines, slower=1.2))
+    first = text[: text.index("\n\ncomponents")]
+    assert f"```\n{first}\n```" in (Path(__file__).parents[4] / "docs/reports.md").read_text()
+
+
+def failure(report: Report, name: str) -> Failure:
+    return next(each for each in report.failures if each.name == name)
+
+
+def test_what_the_first_screen_cuts_stands_below_in_full() -> None:
+    lines = tuple(f"line {number} {'x' * 120}" for number in range(9))
+    report = deployed(reference(), BROKEN[:1], diagnostics=lines)
+    first, _, rest = report_text.text(report).partition("\nfailures in full\n")
+    assert lines[0] not in first
+    assert f"and {len(failure(report, BROKEN[0]).blocks) - 5} more" in first
+    assert all(f"    | {line}\n" in rest for line in lines)
+    assert ", ".join(failure(report, BROKEN[0]).blocks) in rest
+
+
+def test_what_is_explained_by_another_is_no_root_cause() -> None:
+    failures = [
+        Failure("a", "Missing", "", ("b", "c")),
+        Failure("b", "Missing", "", ("c",)),
+        Failure("d", "Missing", "", ()),
+    ]
+    assert [each.name for each in report_text.root_causes(failures)] == ["a", "d"]
+
+
+def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> None:
+    report = partial_deploy()
+    assert "failures in full" not in report_text.text(report)
+    failed, stopped = report.failures
+    text = report_text.text(replace(report, failures=(failed, replace(stopped, diagnostics=("pulling",)))))
+    assert "  ready  Interrupted: it was under way when the run ended\n    | pulling\n" in text
+
+
+def test_lines_of_a_detail_stay_apart() -> None:
+    report = partial_deploy()
+    failures = (replace(report.failures[0], detail="first\nsecond"), report.failures[1])
+    text = report_text.text(replace(report, failures=failures))
+    assert "  postgres  Degraded: first\n    blocks" in text
+    assert "failures in full\n  postgres  Degraded: first\n    second\n" in text
+
+
+def test_a_plan_shows_each_component_once_and_what_it_will_be_at() -> None:
+    report = dry_run("platform")
+    steps = tuple(replace(step, revisions=(NEW,)) if step.name == "postgres" else step for step in report.steps)
+    text = report_text.text(replace(report, steps=steps))
+    assert "  sync   postgres  about 1 min  to 111111111111  it does not exist\n" in text
+    table = text[text.index("components (") : text.index("\n\ntimeline")].splitlines()
+    assert [line.split()[0] for line in table[2:]] == ["ceph"]
+
+
+def test_slower_than_estimated_is_seen_at_once() -> None:
+    text = report_text.text(deployed(reference(), slower=2))
+    assert "50 min 1 s, estimated 25 min" in text.splitlines()[1]
+    assert "critical path 50 min, 100% of the run: cert-manager -> rook-ceph-cluster -> " in text
+
+
+def test_columns_are_aligned() -> None:
+    text = report_text.text(deployed(reference(), ["vault"]))
+    table = text[text.index("components (") : text.index("\n\ntimeline")].splitlines()[1:]
+    column = table[0].index("health")
+    assert len(table) == 44
+    assert all(line[column - 2 : column] == "  " and line[column] != " " for line in table)
+
+
+def test_what_takes_no_time_still_has_a_bar() -> None:
+    plan = plans.for_deploy(platform("a"), snapshot(), WHOLE)
+    outcomes = (Outcome("a", Result.SUCCEEDED, Open(GOOD), started=NOW, finished=NOW),)
+    report = reports.of_run(run(finished=NOW), platform("a"), plan, outcomes, Ending(snapshot()))
+    assert f"  a  |#{' ' * 39}|  0 s\n  critical path 0 s: a\n" in report_text.text(report)
+
+
+def test_marks_that_a_reader_must_see() -> None:
+    evidence = replace(GOOD, is_drifting=True, is_directly_verified=False)
+    outcomes = (Outcome("ceph", Result.SUCCEEDED, Open(evidence), started=NOW, finished=at(1)),)
+    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    text = report_text.text(reports.of_run(run(), SMALL, plan, outcomes, Ending(snapshot("ceph=healthy"))))
+    assert "drifting, not directly verified" in text
+
+
+@given(any_reports())
+def test_any_report_has_a_text_that_begins_with_its_verdict(report: Report) -> None:
+    text = report_text.text(report)
+    assert f": {report.summary.verdict}" in text
+    assert f"exit code {report.summary.exit_code}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("span", "words"), [(4.4, "4 s"), (60, "1 min"), (200, "3 min 20 s"), (3600, "1 h 0 min"), (3900, "1 h 5 min")]
+)
+def test_durations_in_words(span: float, words: str) -> None:
+    assert report_text.duration_words(timedelta(seconds=span)) == words

@@ -1,0 +1,206 @@
+"""Reports of every action, as values, as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.builders import at, platform, snapshot, state
+from tests.core.platform.reporting.sample_reports import SMALL, WHOLE, partial_deploy, run
+from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
+from windlass.core.platform.model.health import Health
+from windlass.core.platform.model.scopes import parse_scope
+from windlass.core.platform.outcomes import Outcome, Result
+from windlass.core.platform.planning import plans
+from windlass.core.platform.reporting import compliance, report_text, reports
+from windlass.core.platform.reporting.recommendations import CATALOGUE, Trouble, recommended
+from windlass.core.platform.reporting.report_documents import document
+from windlass.core.platform.reporting.reports import Action, Ending, Removal, Run
+
+RUN = run()
+
+
+def test_a_failure_names_its_reason_and_what_it_blocks() -> None:
+    report = partial_deploy()
+    assert (report.summary.verdict, report.summary.exit_code) == ("partial", 2)
+    assert report.summary.counts == {"failed": 1, "interrupted": 1, "skipped": 1, "succeeded": 1}
+    assert [(each.name, each.reason, each.blocks) for each in report.failures] == [
+        ("postgres", "Degraded", ("keycloak",)),
+        ("ready", "Interrupted", ()),
+    ]
+    assert report.timeline.critical_path.names == ("ceph", "postgres", "keycloak")
+    assert report.timeline.critical_path.duration == timedelta(seconds=90)
+    assert report.metrics.attempts == 4
+    commands = [each.command for each in report.recommendations]
+    assert commands == [
+        "windlass deploy",
+        "kubectl -n argocd describe application postgres",
+        "windlass deploy",
+    ]
+
+
+def test_a_report_in_json_is_versioned_and_whole() -> None:
+    made = json.loads(json.dumps(document(partial_deploy())))
+    assert (made["apiVersion"], made["kind"]) == ("windlass.dev/v1alpha1", "Report")
+    assert made["summary"]["started"] == "2026-11-15T21:00:00Z"
+    assert made["summary"]["duration"] == 90
+    assert made["metrics"]["calls"] == {"reads": 12, "writes": 3, "refreshes": 1}
+    assert made["components"][0]["evidence"]["proof"] == Proof.NEW_REVISION
+    assert made["components"][2]["critical"] is True
+    assert made["timeline"]["spans"][0] == {
+        "name": "ceph",
+        "started": "2026-11-15T21:00:00Z",
+        "finished": "2026-11-15T21:01:00Z",
+    }
+    assert list(made) == [
+        "apiVersion", "kind", "summary", "components", "failures", "metrics", "timeline", "recommendations",
+        "steps", "unmet", "compliance", "removal", "notices",
+    ]  # fmt: skip
+
+
+def test_out_of_time_is_4_with_a_whole_report() -> None:
+    report = partial_deploy(is_out_of_time=True)
+    assert report.summary.exit_code == 4
+    assert report.components
+
+
+def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
+    run = replace(RUN, is_dry_run=True, scope="app:keycloak")
+    seen = snapshot()
+    plan = plans.for_deploy(SMALL, seen, parse_scope("app:keycloak"))
+    report = reports.of_plan(run, SMALL, plan, seen)
+    assert report.summary.exit_code == 1
+    text = report_text.text(report)
+    assert "deploy of app:keycloak in staging: failure, dry run" in text
+    assert "in the way\n  postgres: it does not exist; needed by keycloak" in text
+    assert "steps\n  sync  keycloak  about 1 min  it does not exist" in text
+    assert "$ windlass deploy --scope app:postgres" in text
+
+
+@pytest.mark.parametrize(("action", "result"), [(Action.DEPLOY, Result.NOT_STARTED), (Action.VALIDATE, None)])
+def test_what_was_not_seen_is_unknown(action: Action, result: Result | None) -> None:
+    report = reports.of_nothing(replace(RUN, action=action, is_out_of_time=True), SMALL, ["ceph", "keycloak"])
+    assert (report.summary.verdict, report.summary.exit_code) == ("timeout", 4)
+    assert [(each.name, each.result, each.health) for each in report.components] == [
+        ("ceph", result, Health.UNKNOWN),
+        ("keycloak", result, Health.UNKNOWN),
+    ]
+    assert "timeout" in report_text.text(report)
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"), [(replace(RUN, is_out_of_time=True), 4), (replace(RUN, was_interrupted=True), 1)]
+)
+def test_a_run_that_ends_before_it_begins_shows_what_was_planned(ended: Run, code: int) -> None:
+    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    report = reports.of_plan(ended, SMALL, plan, snapshot())
+    assert report.summary.exit_code == code
+    assert {each.result for each in report.components} == {Result.NOT_STARTED}
+    assert report.steps == plan.steps
+
+
+def test_a_dry_run_of_nothing() -> None:
+    seen = snapshot("keycloak=healthy")
+    plan = plans.for_deploy(platform("keycloak"), seen, WHOLE)
+    text = report_text.text(reports.of_plan(replace(RUN, is_dry_run=True), platform("keycloak"), plan, seen))
+    assert "steps" not in text
+    assert "next" not in text
+
+
+def test_steps_in_order_in_words() -> None:
+    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    text = report_text.text(reports.of_plan(RUN, SMALL, plan, snapshot()))
+    assert "  sync   postgres  about 1 min  it does not exist  after ceph\n" in text
+    assert "critical path 3 min: ceph -> postgres -> keycloak" in text
+
+
+@pytest.mark.parametrize(
+    ("cluster", "strict", "code"),
+    [
+        ("keycloak=healthy postgres=healthy ceph=healthy", False, 0),
+        ("keycloak=healthy postgres=healthy ceph=healthy", True, 2),
+        ("keycloak=degraded postgres=healthy ceph=healthy", False, 2),
+        ("keycloak=healthy postgres=degraded ceph=healthy", False, 1),
+        ("keycloak=healthy ceph=healthy", False, 1),
+    ],
+)
+def test_validate(cluster: str, strict: bool, code: int) -> None:
+    run = replace(RUN, action=Action.VALIDATE, is_strict=strict)
+    finding = compliance.Finding(compliance.Rule.NO_HOOKS, "ceph", "a hook", "remove it")
+    names = ["ceph", "keycloak", "postgres"]
+    report = reports.of_validate(run, SMALL, names, Ending(snapshot(cluster)), (finding,))
+    assert report.summary.exit_code == code
+    assert "compliance\n  INV-8 ceph: a hook (remove it)" in report_text.text(report)
+
+
+def test_validate_says_what_stands_on_something_sick() -> None:
+    run = replace(RUN, action=Action.VALIDATE)
+    seen = snapshot("keycloak=healthy", postgres=state(Health.DEGRADED, health_message="1 of 3 ready"))
+    report = reports.of_validate(run, SMALL, ["ceph", "keycloak", "postgres"], Ending(seen), ())
+    assert [(each.name, each.reason, each.detail, each.blocks) for each in report.failures] == [
+        ("ceph", "Absent", "it does not exist", ("keycloak", "postgres", "ready")),
+        ("postgres", "Degraded", "1 of 3 ready", ("keycloak",)),
+    ]
+    assert report.summary.health is Health.DEGRADED
+
+
+def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
+    run = replace(RUN, action=Action.TEARDOWN)
+    plan = plans.for_teardown(SMALL, snapshot("ceph=healthy"), WHOLE)
+    outcomes = (Outcome("ceph", Result.SUCCEEDED, Open(Evidence(at(1), Health.MISSING, proof=Proof.ABSENT))),)
+    removal = Removal(retained=("PersistentVolume pv-1",), orphans=("Namespace rook-ceph",))
+    report = reports.of_run(run, SMALL, plan, outcomes, Ending(snapshot()), removal)
+    assert (report.summary.exit_code, report.summary.health) == (2, None)
+    text = report_text.text(report)
+    assert (
+        "orphans: left behind, and nobody's\n  Namespace rook-ceph\n\nretained on purpose\n  PersistentVolume pv-1"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "scope", "command"),
+    [
+        (Action.VALIDATE, "platform", "windlass validate"),
+        (Action.VALIDATE, "stack:all", "windlass validate --scope stack:all"),
+        (Action.VALIDATE, "all Applications", "windlass validate --all"),
+    ],
+)
+def test_the_command_that_repeats_a_run(action: Action, scope: str, command: str) -> None:
+    report = reports.of_validate(run(action=action, scope=scope), SMALL, ["ceph"], Ending(snapshot()), ())
+    assert report.recommendations[0].command == command
+
+
+def test_every_reason_and_trouble_has_advice() -> None:
+    for detected in (*Trouble, *Reason):
+        advice = recommended(detected, SMALL.applications["ceph"].target)
+        assert advice.sentence
+        assert advice.command
+        assert "{" not in advice.sentence + advice.command
+    assert set(CATALOGUE) == {*Trouble, *Reason}
+
+
+def test_advice_looks_where_argocd_is() -> None:
+    made = platform("ceph; ready+")
+    plan = plans.for_deploy(made, snapshot(), WHOLE)
+    late = [Outcome(name, Result.FAILED, Failed(Reason.DEGRADED, "")) for name in ("ceph", "ready")]
+    report = reports.of_run(replace(RUN, argocd="gitops"), made, plan, tuple(late), Ending(snapshot()))
+    assert [each.command for each in report.recommendations[1:]] == [
+        "kubectl -n gitops describe application ceph",
+        "kubectl -n things describe thing ready",
+    ]
+
+
+def test_advice_on_a_resource_node_names_its_kind() -> None:
+    advice = recommended(Reason.DEGRADED, SMALL.applications["ready"].target)
+    assert advice.command == "kubectl -n things describe thing ready"
+
+
+def test_nothing_in_scope() -> None:
+    plan = plans.for_deploy(platform(""), snapshot(), WHOLE)
+    report = reports.of_run(RUN, platform(""), plan, (), Ending(snapshot()))
+    assert report.summary.exit_code == 0
+    assert "nothing in scope" in report_text.text(report)

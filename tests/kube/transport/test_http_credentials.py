@@ -1,0 +1,155 @@
+"""Credentials that change while requests are under way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.kube.certificate_authorities import authority
+from tests.kube.leaks import assert_hidden
+from tests.kube.loopback_servers import Seen, answer, serving
+from windlass.kube.api_errors import Unreachable
+from windlass.kube.auth.auth_headers import Identity
+from windlass.kube.auth.connections import (
+    ExecPlugin,
+    TokenFile,
+)
+from windlass.kube.clocks import Clock
+from windlass.kube.transport.transports import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+from tests.kube.http_clients import GET, MINE, NEW, always, certificate, transport
+
+
+def only(token: str) -> Callable[[Seen], bytes]:
+    return lambda seen: (
+        answer() if seen.all("Authorization") == [f"Bearer {token}"] else answer(b"", "401 Unauthorized")
+    )
+
+
+async def test_a_rotated_token_file_is_used_after_a_minute(tmp_path: Path) -> None:
+    file, seconds = tmp_path / "token", [0.0]
+    file.write_text("one")
+    clock, login = Clock(monotonic=lambda: seconds[0]), TokenFile(file, "f")
+    async with serving(always(answer())) as server, transport(server.url, login=login, clock=clock) as http:
+        await http.exchange(GET)
+        file.write_text("two")
+        await http.exchange(GET)
+        seconds[0] = 60.0
+        await http.exchange(GET)
+    assert [seen.all("Authorization")[0] for seen in server.seen] == ["Bearer one", "Bearer one", "Bearer two"]
+    assert {seen.connection for seen in server.seen} == {1}
+
+
+async def test_a_rejected_token_is_renewed_and_the_request_sent_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one")
+    async with serving(only("two")) as server, transport(server.url, login=TokenFile(file, "f")) as http:
+        assert (await http.exchange(GET)).status == 401
+        file.write_text("two")
+        assert (await http.exchange(Request("POST", "/x", body=b"sent"))).status == 200
+        file.write_text("three")
+        async with http.stream(GET) as stream:
+            assert stream.status == 200
+    assert [seen.body for seen in server.seen] == [b"", b"sent", b"sent", b""]
+
+
+async def test_a_stream_is_opened_again_with_a_renewed_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one")
+    async with serving(only("two")) as server, transport(server.url, login=TokenFile(file, "f")) as http:
+        async with http.stream(GET) as stream:
+            assert stream.status == 401
+        file.write_text("two")
+        async with http.stream(GET) as stream:
+            assert stream.status == 200
+            assert [chunk async for chunk in stream.chunks()] == [b"{}"]
+
+
+async def test_a_fixed_token_is_not_tried_twice() -> None:
+    async with serving(only("other")) as server, transport(server.url) as http:
+        assert (await http.exchange(GET)).status == 401
+    assert len(server.seen) == 1
+
+
+def plugin(directory: Path, text: str) -> ExecPlugin:
+    command = directory / "login"
+    command.write_text(f"#!/bin/sh\n{text}\n")
+    command.chmod(0o755)
+    return ExecPlugin(str(command), "client.authentication.k8s.io/v1", "f")
+
+
+TELL = "cat {0}/answer && exec cat > /dev/null"
+CREDENTIAL = '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"{}"}}}}'
+
+
+async def test_a_plugin_is_asked_again_after_a_rejection(tmp_path: Path) -> None:
+    login = plugin(tmp_path, TELL.format(tmp_path))
+    (tmp_path / "answer").write_text(CREDENTIAL.format("one"))
+    environ = {"PATH": "/usr/bin:/bin"}
+    async with serving(only("two")) as server, transport(server.url, login=login, environ=environ) as http:
+        assert (await http.exchange(GET)).status == 401
+        (tmp_path / "answer").write_text(CREDENTIAL.format("two"))
+        assert (await http.exchange(GET)).status == 200
+        (tmp_path / "answer").unlink()
+        assert (await http.exchange(GET)).status == 200
+
+
+async def test_a_plugin_that_fails_after_a_rejection(tmp_path: Path) -> None:
+    login = plugin(tmp_path, TELL.format(tmp_path))
+    (tmp_path / "answer").write_text(CREDENTIAL.format("s3cret"))
+    environ = {"PATH": "/usr/bin:/bin"}
+    async with serving(only("other")) as server, transport(server.url, login=login, environ=environ) as http:
+        await http.exchange(GET)
+        (tmp_path / "answer").unlink()
+        with pytest.raises(Unreachable, match="failed with exit code 1") as caught:
+            await http.exchange(GET)
+    assert caught.value.where == "exec plugin login (kubeconfig f)"
+    assert_hidden(caught.value, "s3cret")
+
+
+class Changing:
+    """Credentials that a test changes."""
+
+    def __init__(self, identity: Identity) -> None:
+        self.now = identity
+
+    async def identity(self) -> Identity:
+        return self.now
+
+    async def renew(self, rejected: Identity) -> bool:
+        return self.now is not rejected
+
+
+async def test_another_client_certificate_needs_new_connections_and_disturbs_nobody() -> None:
+    def watch_or_answer(seen: Seen) -> bytes:
+        if "watch" in seen.line:
+            return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n"
+        return answer()
+
+    context = authority().server_context("127.0.0.1", clients=authority().pem)
+    async with serving(watch_or_answer, context) as server, transport(server.url) as http:
+        credentials = Changing(Identity("", certificate(MINE)))
+        http._credentials = credentials
+        async with http.stream(Request("GET", "/watch")) as stream:
+            await http.exchange(GET)
+            credentials.now = Identity("", certificate(NEW))
+            await http.exchange(GET)
+            assert await anext(stream.chunks()) == b"one"
+            assert len(http._retired) == 1
+        assert len(http._retired) == 0
+        credentials.now = Identity("", certificate(NEW))
+        await http.exchange(GET)
+        credentials.now = Identity("", certificate(MINE))
+        await http.exchange(GET)
+        async with http.stream(Request("GET", "/watch")):
+            credentials.now = Identity("", certificate(NEW))
+            await http.exchange(GET)
+            await http.close()
+    names = ["renewed" if "renewed" in str(seen.peer) else "first" for seen in server.seen]
+    assert names == ["first", "first", "renewed", "renewed", "first", "first", "renewed"]
+    assert server.seen[2].connection == server.seen[3].connection

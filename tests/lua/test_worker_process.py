@@ -1,0 +1,131 @@
+"""The process that runs Lua: one for all, killed when it must be, never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from windlass.lua import worker_process
+from windlass.lua.worker_process import TRIES, LuaWorker, Said
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ENDLESS = "while true do end"
+PATHOLOGICAL = "return {status = string.find(('a'):rep(60), ('a?'):rep(60) .. ('a'):rep(60) .. 'b')}"
+GOOD = "return {status = 'Healthy', message = obj.name}"
+QUICK = timedelta(seconds=0.7)
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def environment_of(pid: int) -> bytes:
+    there = Path(f"/proc/{pid}/environ")
+    if not there.exists():
+        pytest.skip("only Linux shows it")
+    return there.read_bytes()
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[LuaWorker]:
+    async with LuaWorker(timedelta(seconds=20)) as found:
+        yield found
+
+
+async def test_no_process_before_somebody_asks(worker: LuaWorker) -> None:
+    assert worker.pid is None
+
+
+async def test_one_process_serves_all(worker: LuaWorker) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(worker.run(GOOD, {"name": str(number)})) for number in range(20)]
+        pids = [tasks.create_task(worker.run("return {message = 'x'}", {})) for _ in range(3)]
+    assert [each.result() for each in asked] == [Said("Healthy", str(number)) for number in range(20)]
+    assert {each.result() for each in pids} == {Said(message="x")}
+    first = worker.pid
+    assert first
+    await worker.run(GOOD, {})
+    assert worker.pid == first
+    await worker.close()
+    assert not is_there(first)
+
+
+@pytest.mark.parametrize("script", [ENDLESS, PATHOLOGICAL], ids=["endless", "pathological"])
+async def test_what_does_not_end_is_killed_and_in_the_end_not_run_any_more(script: str) -> None:
+    async with LuaWorker(QUICK) as worker:
+        for _ in range(TRIES):
+            assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+            pid = worker.pid
+            assert pid
+            assert (await worker.run(script, {})).error == "it did not end within 0.7 s"
+            assert not is_there(pid)
+        await worker.run(GOOD, {"name": "a"})
+        pid = worker.pid
+        assert (await worker.run(script, {})).error == "it did not end within 0.7 s"
+        assert worker.pid == pid, "it was not run"
+
+
+async def test_a_process_that_dies_is_replaced(worker: LuaWorker) -> None:
+    await worker.run(GOOD, {})
+    assert worker.pid
+    os.kill(worker.pid, signal.SIGKILL)
+    assert (await worker.run(GOOD, {"name": "a"})).error
+    assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+
+
+async def test_who_is_cancelled_leaves_no_answer_for_the_next(worker: LuaWorker) -> None:
+    await worker.run(GOOD, {})
+    first = worker.pid
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await worker.run(ENDLESS, {})
+    assert first
+    assert not is_there(first)
+    assert await worker.run(GOOD, {"name": "b"}) == Said("Healthy", "b")
+
+
+async def test_an_interpreter_that_is_not_there(worker: LuaWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert (await worker.run(GOOD, {})).error == "there is no process to run it in: No such file or directory"
+
+
+async def test_an_object_that_no_process_survives(worker: LuaWorker) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(600):
+        deep = {"a": deep}
+    assert (await worker.run(GOOD, deep)).error == "the process it ran in ended without an answer"
+    assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+
+
+async def test_it_sees_nothing_of_our_environment(worker: LuaWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG_DATA", "secret")
+    await worker.run(GOOD, {})
+    assert worker.pid
+    assert b"secret" not in environment_of(worker.pid)
+
+
+async def test_an_orphan_ends_by_itself() -> None:
+    """Even in the middle of a program that never ends, whose killer was killed."""
+    code = "import signal, runpy; a = signal.alarm; signal.alarm = lambda s: a(min(s, 1)); "
+    code += f"runpy.run_path({str(worker_process.PROGRAM)!r}, run_name='__main__')"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdin
+    request = b'{"script": "while true do end", "object": {}}'
+    process.stdin.write(len(request).to_bytes(4) + request)
+    async with asyncio.timeout(20):
+        assert await process.wait() == -signal.SIGALRM

@@ -1,0 +1,236 @@
+"""The lock: one run at a time, a dead one gives way, and who lost it writes nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.sandbox.controllers import clusters
+from tests.simulation.play import Play, acted
+from tests.simulation.scenarios import Act, told
+from windlass.kube.api_errors import KubeError
+from windlass.operations.run import run_lock
+from windlass.operations.run.context import Control, Stopped
+from windlass.operations.run.run_lock import LEASES, NAME, Claim, Lock, Locked, LockLost
+from windlass.sandbox.apiserver.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from tests.sandbox.controllers.clusters import World
+
+LEASE = LEASES.named(NAME, "argocd")
+
+
+def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with clusters.world() as world:
+            await work(world)
+
+    clusters.run(main())
+
+
+def lock_of(w: World, holder: str) -> Lock:
+    return Lock(w.kube, Claim(holder, "argocd", w.kube.clock.now))
+
+
+@asynccontextmanager
+async def held(w: World, holder: str, control: Control | None = None) -> AsyncIterator[Lock]:
+    lock = lock_of(w, holder)
+    async with run_lock.locked(lock, control or Control(lambda _: None)):
+        yield lock
+
+
+async def rest(seconds: float) -> None:
+    await asyncio.sleep(seconds)  # noqa: TID251 - of the loop that jumps
+
+
+async def holder(w: World) -> str:
+    return str((await w.kube.get(LEASE))["spec"].get("holderIdentity"))
+
+
+def test_it_is_held_renewed_and_let_go() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one") as lock:
+            first = (await w.kube.get(LEASE))["spec"]
+            assert first["holderIdentity"] == "one"
+            await rest(60)
+            lock.check()
+            assert (await w.kube.get(LEASE))["spec"]["renewTime"] > first["renewTime"]
+        assert not await holder(w)
+        async with held(w, "two"):
+            assert (await w.kube.get(LEASE))["spec"]["leaseTransitions"] == 2
+
+    on_a_cluster(work)
+
+
+def test_it_is_let_go_after_an_error_too() -> None:
+    async def work(w: World) -> None:
+        with pytest.raises(ExceptionGroup):
+            async with held(w, "one"):
+                raise KubeError("something")
+        assert not await holder(w)
+
+    on_a_cluster(work)
+
+
+def test_while_it_is_renewed_nobody_else_gets_it() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one"):
+            with pytest.raises(Locked, match="another run is at work: run one, since 20"):
+                async with held(w, "two"):
+                    pass
+            assert await holder(w) == "one"
+
+    on_a_cluster(work)
+
+
+def test_who_waits_while_it_is_let_go_gets_it() -> None:
+    """Letting go is a write, too; it is not taken for a sign of life."""
+
+    async def work(w: World) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            async with held(w, "one"):
+                await rest(4.5)  # just renewed
+                waiting = tasks.create_task(self_held(w))
+                await rest(0.5)
+            assert await waiting == "two"
+
+    async def self_held(w: World) -> str:
+        async with held(w, "two"):
+            return await holder(w)
+
+    on_a_cluster(work)
+
+
+async def left_by_a_dead_one(w: World) -> None:
+    far = "2099-01-01T00:00:00.000000Z"  # what the dead one wrote does not count
+    spec = {"holderIdentity": "dead", "renewTime": far, "acquireTime": far, "leaseDurationSeconds": 15}
+    meta = {"name": NAME, "namespace": "argocd"}
+    body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+    await w.kube.create(LEASES.within("argocd"), body)
+
+
+def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        began = asyncio.get_running_loop().time()
+        async with held(w, "two"):
+            waited = asyncio.get_running_loop().time() - began
+            assert run_lock.DURATION < waited < run_lock.DURATION + 3
+            assert await holder(w) == "two"
+
+    on_a_cluster(work)
+
+
+def test_who_watched_it_be_silent_does_not_wait_again() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        lock = lock_of(w, "two")
+        await lock.until_free()
+        began = asyncio.get_running_loop().time()
+        async with run_lock.locked(lock, Control(lambda _: None)):
+            assert asyncio.get_running_loop().time() - began < 1
+
+    on_a_cluster(work)
+
+
+def test_one_that_was_taken_since_it_was_looked_at_is_held() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one"):
+            pass
+        lock = lock_of(w, "two")
+        await lock.until_free()
+        async with held(w, "three"):
+            with pytest.raises(Locked, match="run three"):
+                await lock.until_free()
+
+    on_a_cluster(work)
+
+
+def test_a_stop_is_heard_while_a_dead_holder_is_waited_for() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        control = Control(lambda _: None)
+        asyncio.get_running_loop().call_later(3.5, control.interrupt)
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(Stopped):
+            async with held(w, "two", control):
+                pass
+        assert asyncio.get_running_loop().time() - began == pytest.approx(3.5, abs=0.1)
+        assert await holder(w) == "dead"
+
+    on_a_cluster(work)
+
+
+def test_one_that_is_lost_is_told_and_checked() -> None:
+    async def work(w: World) -> None:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
+            lock.check()
+            await w.kube.patch(LEASE, {"spec": {"holderIdentity": "two"}})
+            await rest(5)
+            with pytest.raises(LockLost):
+                lock.check()
+            assert control.error is not None
+            assert control.error.what == "somebody else has taken the lock"
+        assert await holder(w) == "two", "what is not ours is not let go"
+
+    on_a_cluster(work)
+
+
+def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
+    async def work(w: World) -> None:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
+            await rest(9)
+            lock.check()
+            await rest(run_lock.DURATION - 9 - 0.5)
+            with pytest.raises(LockLost):
+                lock.check()
+            await rest(10)
+            assert control.error
+
+    on_a_cluster(work)
+
+
+def test_an_answer_that_got_lost_is_no_rival() -> None:
+    """The renewal was carried out: the next one meets our own write."""
+
+    async def work(w: World) -> None:
+        control = Control(lambda _: None)
+        async with held(w, "one", control) as lock:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", sever="after", times=1))
+            await rest(30)
+            lock.check()
+        assert not control.stop.is_set()
+        assert not await holder(w)
+
+    on_a_cluster(work)
+
+
+def test_a_run_that_loses_the_lock_writes_nothing_more() -> None:
+    async def work(play: Play) -> None:
+        calls = play.sandbox.caller()
+
+        async def robbed() -> None:
+            await rest(3.0)
+            await calls.patch("leases.coordination.k8s.io", NAME, {"spec": {"holderIdentity": "thief"}}, "argocd")
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(robbed())
+            ended = await play.run(Act())
+        # Between the theft and the next renewal nobody knows; the witness sees what was written then.
+        known = [line for line in play.witness.problems if "while thief held the lock" in line]
+        late = [line for line in known if line > "2030-01-01T00:00:08"]
+        assert not late, late
+        assert ended.report is not None
+        assert ended.report.summary.was_interrupted
+        assert ended.report.summary.exit_code in {1, 2}
+        assert play.witness.holder == "thief"
+
+    acted(told("f: e; e: d; d: c; c: b; b: a"), work)

@@ -1,0 +1,109 @@
+"""The end of a story: what was raised is lowered, whatever goes wrong; then nothing is left, and it is raised again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.sandbox.controllers.objects import claim
+from tests.simulation.scenarios import NAMESPACE, Act
+from tests.simulation.witnesses import everything
+from windlass.core.platform.reporting.reports import Action
+from windlass.core.platform.teardown.volumes import Policy
+from windlass.sandbox.apiserver.access.authentication import controller
+from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.controllers.behaviours import Behaviour
+
+if TYPE_CHECKING:
+    from tests.simulation.play import Play
+    from tests.simulation.scenarios import Hold, Lowering
+    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.in_process_client import Caller
+
+CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
+HELD = "example.org/held"
+SETTLED = 15.0  # seconds in which Argo CD has seen all that was changed
+
+
+@dataclass
+class Lowered:
+    play: Play
+    lowering: Lowering
+    kept: dict[str, str] = field(default_factory=dict)
+    """The volumes that must stay, by name, and their uids."""
+
+    async def to_the_end(self) -> None:
+        await self._prepare()
+        for act in self.lowering.acts:
+            await self.play.run(act)
+        for hold in self.lowering.holds:
+            await self._release(hold)
+        if not await self._is_gone():
+            return
+        await self.play.define()
+        await self.play.raise_whole()
+
+    @property
+    def _somebody(self) -> Caller:
+        """No fault hits it."""
+        return self.play.sandbox.caller(controller("somebody"))
+
+    async def _prepare(self) -> None:
+        play = self.play
+        play.argocd.pace.removal = self.lowering.removal
+        for name, seconds in self.lowering.stops.items():
+            play.workloads.behaviours.by_image[f"{name}:*"] = Behaviour(stops_after=seconds)
+        for name in self.lowering.volumes:
+            await self._somebody.create(CLAIMS, _claim_of(name), NAMESPACE)
+        await play.sandbox.sources.sleep(SETTLED)
+        store = play.sandbox.server.store
+        if self.lowering.policy is Policy.RETAIN:
+            self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}
+            store.listen(VOLUMES, "", self._hear)
+        for hold in self.lowering.holds:
+            await self._patched(hold, [HELD])
+            play.sandbox.start(self._later(hold), name=f"release of {hold.name}")
+
+    def _hear(self, change: Change) -> None:
+        if change.new.uid in self.kept.values() and b'"deletionTimestamp"' in change.new.tail:
+            self.play.witness.problems.append(f"the volume {change.new.name} was to stay, and goes")
+
+    async def _later(self, hold: Hold) -> None:
+        await self.play.sandbox.sources.sleep(hold.seconds)
+        await self._release(hold)
+
+    async def _release(self, hold: Hold) -> None:
+        await self._patched(hold, [])
+
+    async def _patched(self, hold: Hold, wanted: list[str]) -> None:
+        with suppress(Refusal):  # it is gone
+            found = await self._somebody.get(hold.kind, hold.name, hold.namespace)
+            others = [name for name in found["metadata"].get("finalizers") or () if name != HELD]
+            change = {"metadata": {"finalizers": [*others, *wanted] or None}}
+            await self._somebody.patch(hold.kind, hold.name, change, hold.namespace)
+
+    async def _is_gone(self) -> bool:
+        """Nothing goes wrong any more: a run gets to the end, and the next finds nothing to do."""
+        play, note = self.play, self.play.witness.problems.append
+        if await play.converged(Act(Action.TEARDOWN)) is None:
+            return False
+        left = everything(play.sandbox) - play.empty
+        kept = {(VOLUMES, "", name) for name in self.kept}
+        if left != kept:
+            note(f"after it was lowered there is {sorted(left - kept)}, and there is not {sorted(kept - left)}")
+        again = await play.run(Act(Action.TEARDOWN))
+        if again.report is None or again.report.summary.exit_code:
+            note(f"lowered once more it ended: {again.error!r}")
+        elif again.writes:
+            note(f"lowered once more it wrote {[f'{each.verb} {each.kind} {each.name}' for each in again.writes]}")
+        return True
+
+
+def _claim_of(name: str) -> dict[str, Any]:
+    """As Argo CD would have made it."""
+    body = claim(f"data-{name}")
+    body["metadata"]["annotations"] = {
+        "argocd.argoproj.io/tracking-id": f"{name}:/PersistentVolumeClaim:{NAMESPACE}/data-{name}"
+    }
+    return body
