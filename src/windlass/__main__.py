@@ -1,4 +1,4 @@
-"""The process: hands in arguments and environment, hands out the exit code."""
+"""Entry point of the process: passes arguments and environment to the CLI and exits with its exit code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def run() -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as SIGINT is, from the first import on
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like SIGINT, also while modules are imported
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by who started us
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
+        if getattr(sys, name) is None:  # closed by the parent process
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - stays open until the process ends
     code = _code()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # how it ends is decided
+        signal.signal(number, signal.SIG_IGN)  # the exit code is final; a late signal must not change it
     for stream in (sys.stdout, sys.stderr):
         _flush(stream)
     sys.exit(code)
@@ -29,16 +29,16 @@ def run() -> None:
 
 def _code() -> int:
     try:
-        from windlass.cli.main import main  # noqa: PLC0415 - what it imports takes long enough to be interrupted
+        from windlass.cli.main import main  # noqa: PLC0415 - its imports take long enough to be interrupted
 
-        return main(sys.argv[1:], os.environ)  # noqa: TID251 - the one place where the environment comes in
+        return main(sys.argv[1:], os.environ)  # noqa: TID251 - the only place that reads the environment
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return ExitCode.FAILURE
 
 
 def _flush(stream: TextIO) -> None:
-    """What cannot be written any more is left: at its end Python would make an exit code of its own of it."""
+    """Discard output that cannot be written; otherwise Python flushes it at exit and exits with a code of its own."""
     try:
         stream.flush()
     except (OSError, ValueError):

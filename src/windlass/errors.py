@@ -1,9 +1,9 @@
-"""The errors Windlass raises itself. Each says what is wrong, where, what to do next, and how the process ends.
+"""The errors that Windlass raises. Each one has a message, a location, a hint and the exit code of the process.
 
 WindlassError            exit 1
-├── InvalidInput         exit 3: configuration, arguments, confirmation
-├── OutOfTime            exit 4: the limit of the whole run, before there was anything to report
-└── kube.api_errors.*    exit 1: what an API server, or the way to it, answered
+├── InvalidInput         exit 3: invalid configuration, arguments or confirmation
+├── OutOfTime            exit 4: the timeout of the whole run passed before there was anything to report
+└── kube.api_errors.*    exit 1: an error from an API server or from the connection to it
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class ExitCode(IntEnum):
 
 
 class WindlassError(Exception):
-    """A broken executor or its surroundings. A sick platform is data, never one of these."""
+    """Windlass or its environment does not work. An unhealthy platform is not an error but a result in the report."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILURE
     trouble: ClassVar[str] = ""
-    """Its row in the catalogue of recommendations, if it has one."""
+    """Key of the matching recommendation; empty if there is none."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what)

@@ -1,4 +1,4 @@
-"""PolicyReports, where a policy engine writes them: which objects of an Application break which rule."""
+"""PolicyReports, as policy engines write them: which objects of an Application violate which rule."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class _Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class PolicyReport(Typed, frozen=True, gc=False):
-    """Of one object, its `scope`, or with the objects of each result named there."""
+    """A report on one object, `scope`, or on the objects that each result lists."""
 
     scope: _Object | None = None
     results: list[_Result] | None = None
 
 
 async def read(reader: KubeReader) -> list[PolicyReport]:
-    """None where nobody writes any, or they are not for our eyes."""
+    """Empty if the cluster has no PolicyReports or they may not be read."""
     found: list[PolicyReport] = []
     for resource in KINDS:
         try:
@@ -61,7 +61,7 @@ async def read(reader: KubeReader) -> list[PolicyReport]:
 
 
 def findings(reports: Iterable[PolicyReport], applications: Mapping[str, Application]) -> tuple[Finding, ...]:
-    """One for each Application and rule, however many of its objects break it."""
+    """One finding per Application and rule, however many of its objects violate the rule."""
     owners = {which: name for name, application in applications.items() for which in _objects(application)}
     broken: dict[tuple[str, str], list[str]] = {}
     told: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""From options and variables to a cluster that can be read, with the server's clock; and a run that ends in order."""
+"""Connections to a cluster from options and environment variables, and the event loop that commands run in."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ VARIABLES = ("KUBECONFIG_PATH", "KUBECONFIG_DATA")
 
 @dataclass(frozen=True, slots=True)
 class Access:
+    """Where the credentials of a cluster come from, as given by options."""
+
     kubeconfig: str | None = None
     context: str | None = None
     in_cluster: bool = False
 
 
 def connection(access: Access, environ: Mapping[str, str]) -> Connection:
-    """Exactly one source of credentials: nothing is taken from a default place that nobody named."""
+    """Load the one source of credentials that was given. There is no default location."""
     path = access.kubeconfig or environ.get("KUBECONFIG_PATH")
     data = None if access.kubeconfig else environ.get("KUBECONFIG_DATA")
     if sum(map(bool, (path, data, access.in_cluster))) != 1:
@@ -55,20 +57,20 @@ def connection(access: Access, environ: Mapping[str, str]) -> Connection:
         return kubeconfigs.load_file(Path(path), context=access.context)
     try:
         content = base64.b64decode("".join((data or "").split()), validate=True)
-    except ValueError:  # also of what is not ASCII
+    except ValueError:  # also raised for text that is not ASCII
         raise InvalidInput("not base64", where="KUBECONFIG_DATA", hint="base64 -w0 < kubeconfig") from None
     return kubeconfigs.load(content, where="KUBECONFIG_DATA", context=access.context)
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:
-    """To its end; SIGTERM ends it as Ctrl-C does."""
+    """Run the coroutine to its end. SIGTERM has the same effect as Ctrl-C: KeyboardInterrupt."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         return asyncio.run(_stoppable(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        signal.signal(signal.SIGTERM, before)  # the loop would leave it to the system, which kills
+        signal.signal(signal.SIGTERM, before)  # asyncio would restore the default action, which kills the process
 
 
 async def _stoppable(work: Coroutine[Any, Any, R]) -> R:
@@ -86,7 +88,11 @@ async def reading(
     checks: HealthScripts = NO_CHECKS,
     limit: timedelta | None = None,
 ) -> AsyncIterator[Cluster]:
-    """`checks`: those that are mounted. `limit`: after that it goes on without an answer, for a report."""
+    """Open a read-only connection to a cluster.
+
+    `health_scripts` are the mounted health checks. If the server does not answer within `clock_timeout`, the local
+    clock is used, so that the caller can still make a report.
+    """
     calls = calls_to(options, environ)
     reader = KubeReader(calls)
     try:
@@ -102,7 +108,7 @@ async def reading(
 
 @asynccontextmanager
 async def within(limit: timedelta) -> AsyncIterator[None]:
-    """For those that only look: what is not done by then is left."""
+    """Raise OutOfTime if the body takes longer. For reads only: whatever is unfinished is abandoned."""
     try:
         async with asyncio.timeout(limit.total_seconds()):
             yield
@@ -111,18 +117,21 @@ async def within(limit: timedelta) -> AsyncIterator[None]:
 
 
 def calls_to(options: Mapping[str, Any], environ: Mapping[str, str]) -> Calls:
-    """`options`: kubeconfig, context, in_cluster. An option wins over the variables."""
+    """Create the API calls layer. Reads the options kubeconfig, context and in_cluster; they override variables."""
     access = Access(options["kubeconfig"], options["context"], options["in_cluster"])
     given = {name: value for name, value in environ.items() if not (access.in_cluster and name in VARIABLES)}
     return Calls(HttpTransport(connection(access, given), environ=environ))
 
 
 async def server_clock(calls: Calls) -> Callable[[], datetime]:
-    """Ours, put right by the time the server shows. That is cut to seconds: the result is late, never early."""
+    """The local clock, corrected by the `Date` header of the server.
+
+    The header is truncated to seconds, so the result may lag behind the server's time but is never ahead of it.
+    """
     clock = calls.clock
     answer = await calls.send(Call("get", "version", Request("GET", "/version", JSON, repeatable=True)))
     try:
         ahead = clock.now() - parsedate_to_datetime(answer.headers.get("Date", ""))
     except (TypeError, ValueError):
-        return clock.now  # a server that does not tell
+        return clock.now  # no valid Date header
     return lambda: clock.now() - ahead

@@ -1,6 +1,7 @@
-"""`main(argv, environ) -> int`: the commands, and the one place where errors become text and an exit code.
+"""The command line interface: every command, and `main`, which turns errors into messages and an exit code.
 
-Commands import what they run when they run it: `--help` and a mistyped word must not wait for an HTTP library.
+Each command imports its implementation when it runs, so that `--help` and a mistyped command do not wait for an HTTP
+library to load.
 """
 
 from __future__ import annotations
@@ -27,9 +28,12 @@ FOLLOWED = (
     *("log-level", "log-format", "metrics-port", "metrics-address", "metrics-file", "pushgateway"),
     *("trace-id", "span-id", "traceparent"),
 )
-"""Settings of who follows a run."""
+"""Settings of logs, metrics and traces."""
 ADVISED = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait"})
-"""Commands that begin with settings and a cluster; the others are what is recommended to look at those."""
+"""Commands whose errors come with a recommended next command.
+
+These start from settings and a cluster. The other commands are what a recommendation tells the user to run.
+"""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -50,7 +54,7 @@ def windlass() -> None:
 @click.pass_obj
 def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
     """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
-    from windlass.cli.commands import cluster as clusters  # noqa: PLC0415 - lazy, see above
+    from windlass.cli.commands import cluster as clusters  # noqa: PLC0415 - imported lazily, see above
     from windlass.cli.connections import Access  # noqa: PLC0415
 
     for line in clusters.describe(Access(**options), environ):
@@ -73,7 +77,7 @@ def sandbox(**options: Any) -> None:
 
     It has actors that behave like the controllers of Kubernetes and like Argo CD.
     """
-    from windlass.cli.commands import sandbox as sandboxes  # noqa: PLC0415 - lazy, see above
+    from windlass.cli.commands import sandbox as sandboxes  # noqa: PLC0415 - imported lazily, see above
 
     sandboxes.serve(sandboxes.Serving(**options), click.echo)
 
@@ -322,8 +326,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         _say("interrupted")
         return ExitCode.FAILURE
     except BrokenPipeError:
-        return ExitCode.FAILURE  # the reader of our output went away; nobody is left to tell
-    except Exception as error:  # noqa: BLE001 - the last line of defence: a bug is told in one line, too
+        return ExitCode.FAILURE  # the reader of stdout is gone: there is nowhere to print an error
+    except Exception as error:  # noqa: BLE001 - last resort: report a bug in one line instead of a traceback
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _say(f"error: the output cannot be written: {error.strerror}")
         else:
@@ -333,7 +337,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _typed(argv: Sequence[str]) -> Mapping[str, str | None]:
-    """The options of the command line, by name of the setting."""
+    """Parse the options of the command line again and return them by setting name."""
     command = windlass.commands[argv[0]]
     return given(command.make_context(argv[0], list(argv[1:]), resilient_parsing=True).params)
 
@@ -347,14 +351,14 @@ def _show(error: WindlassError, options: Mapping[str, str | None]) -> None:
 
 
 def _advise(trouble: str, options: Mapping[str, str | None]) -> None:
-    from windlass.core.platform.reporting.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy, see above
+    from windlass.core.platform.reporting.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy import
 
     advice = recommended(Trouble(trouble))
     _say(f"next:  {advice.sentence}\n       $ {pasteable(advice.command, options)}")
 
 
 def _show_bug(error: Exception, *, debug: bool) -> None:
-    """Type and place, not the message: that may carry anything."""
+    """Print the type and the location of the exception, not its message, which may contain secrets."""
     if debug:
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -363,6 +367,6 @@ def _show_bug(error: Exception, *, debug: bool) -> None:
 
 
 def _say(line: str) -> None:
-    """If it cannot be said, the exit code still tells."""
+    """Print to stderr. Errors are ignored, because the exit code still reports the failure."""
     with suppress(OSError):
         click.echo(line, err=True)

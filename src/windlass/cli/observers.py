@@ -1,4 +1,4 @@
-"""Who follows a run: the log on stderr, the metrics, and on a terminal a live view. Composed from the settings."""
+"""Observers of a run, set up from the settings: the log on stderr or, on a terminal, the live view; and metrics."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A run that is followed. `platform`: what a live view would show; None for a run that has nothing to show."""
+    """A run with the settings of its observers. `platform` is for the live view; `None` for runs without one."""
 
     action: str
     values: Mapping[str, Value]
@@ -47,6 +47,7 @@ class Followed:
 
 @asynccontextmanager
 async def following(run: Followed, environ: Mapping[str, str]) -> AsyncIterator[Telling]:
+    """Start the observers and yield the fan-out that events are emitted to."""
     clock, secrets = Clock(), dict(_secrets(run))
     metrics, redact = Metrics(run.action, clock.now), Redactions(secrets.values())
     async with AsyncExitStack() as stack:
@@ -64,20 +65,20 @@ async def following(run: Followed, environ: Mapping[str, str]) -> AsyncIterator[
         try:
             yield tell
         except WindlassError as error:
-            if "logs" in receivers:  # a log is whole by itself; who looks at a terminal is told once
+            if "logs" in receivers:  # a log must be complete; on a terminal the error is printed once, by `main`
                 tell(Noticed(Level.ERROR, str(error)))
             raise
 
 
 def _is_watched(run: Followed, environ: Mapping[str, str]) -> bool:
-    """By somebody at a terminal who did not ask for a log."""
+    """Whether stderr is a capable terminal and neither log format nor log level was set."""
     asked = not (run.values["log-format"].is_default and run.values["log-level"].is_default)
     return sys.stderr.isatty() and not asked and environ.get("TERM", "dumb") != "dumb"
 
 
 def _view(run: Followed, platform: Platform, environ: Mapping[str, str]) -> LiveView:
     from windlass.cli.views.live import LiveView  # noqa: PLC0415
-    from windlass.cli.views.live_state import State  # noqa: PLC0415 - only where there is a terminal
+    from windlass.cli.views.live_state import State  # noqa: PLC0415 - loaded only for a terminal
 
     clock = Clock()
     title = f"{run.action} {run.text('scope')} in {run.text('environment')}"
@@ -109,14 +110,14 @@ def _ways(run: Followed, secrets: dict[str, str]) -> Ways:
 
 
 def shown(report: Report, run: Followed) -> Report:
-    """As it may be shown: without a secret in the words of others, and with advice that can be pasted."""
+    """Redact secrets from texts of other programs, and complete recommended commands with the options of this run."""
     given = {name: value.text for name, value in run.values.items() if value.origin.startswith("--")}
     advice = tuple(replace(each, command=pasteable(each.command, given)) for each in report.recommendations)
     return redactable_text.changed(replace(report, recommendations=advice), Redactions(dict(_secrets(run)).values()))
 
 
 def _secrets(run: Followed) -> Iterator[tuple[str, str]]:
-    """What must never be seen, by name: the mounted files, and a kubeconfig that came in a variable."""
+    """Texts to redact, by name: the mounted secret files, and the kubeconfig given in KUBECONFIG_DATA."""
     for name, path in run.mounts.secrets.items():
         yield name, path.read_text(errors="replace")
     if isinstance(data := run.values["kubeconfig-data"].value, bytes):

@@ -1,4 +1,4 @@
-"""Options of commands, made from the one table of settings: their names, variables, defaults and words."""
+"""Command line options, generated from the table of settings: name, variable, default and help text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Command = TypeVar("Command", bound="Callable[..., Any]")
 ACCESS = ("kubeconfig", "context", "in-cluster")
 FILES = ("environment", "dag", "environment-file", "health-checks", "secrets")
 REPEATED = (*ACCESS, *FILES, "scope", "pv-policy", "timeout")
-"""What a run is about: advice to run something repeats it. A confirmation is to be said anew."""
+"""Settings that define a run. A recommended command repeats them; a confirmation must be given anew."""
 TAKEN: Mapping[str, tuple[str, ...]] = {"cluster": ACCESS, "lint": FILES}
-"""Of those, by command that takes only some of them."""
+"""By command: the repeated settings that it accepts, if not all."""
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
@@ -33,7 +33,7 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
 
 
 def given(options: Mapping[str, Any]) -> dict[str, str | None]:
-    """As settings name them: click writes underscores, and flags are words."""
+    """Options by setting name: click uses underscores in names and booleans for flags, settings use dashes and text."""
     flags = {True: "true", False: None}
     return {
         name.replace("_", "-"): flags[value] if isinstance(value, bool) else value for name, value in options.items()
@@ -41,7 +41,10 @@ def given(options: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def pasteable(text: str, options: Mapping[str, str | None]) -> str:
-    """A text that ends in a command of ours, with what the user said besides. `options`: by name of the setting."""
+    """Append the user's options to a text that ends in a windlass command, so that it can be copied and run.
+
+    `options` are by setting name. A text without a command is returned unchanged.
+    """
     command = re.search(r"windlass ([a-z]+)[^\n]*$", text)
     if command is None:
         return text

@@ -1,4 +1,4 @@
-"""What the commands that change a cluster share: settings, a client, signals, somebody who follows, and the report."""
+"""Code shared by the commands that plan or change a cluster: settings, client, signals, observers and report."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def argocd_of(settings: Settings) -> str:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """For volumes, where something is removed."""
     return Policy(str(settings.values["pv-policy"].value))
 
 
@@ -59,7 +58,7 @@ def checks_of(settings: Settings) -> HealthScripts:
 
 
 def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action) -> Planned:
-    """What an action would do. It holds nothing that could write."""
+    """Plan an action. The plan is computed with a read-only client."""
     platform, scope = settings.assembled.platform, settings.scope
     stated, root = settings.assembled.stated, root_of(settings)
     wish = planning.Wish(action, environment_of(settings), platform, scope, stated, root, policy_of(settings))
@@ -82,7 +81,7 @@ def planned(options: Mapping[str, Any], environ: Mapping[str, str], settings: Se
 
 
 def root_of(settings: Settings) -> Root | None:
-    """What defines the Applications, by the environment file."""
+    """The root Application that the environment file describes; `None` without an environment file."""
     if settings.environment is None:
         return None
     file = settings.environment.model
@@ -95,7 +94,7 @@ def root_of(settings: Settings) -> Root | None:
 def acted(
     options: Mapping[str, Any], environ: Mapping[str, str], settings: Settings, action: Action, act: Act
 ) -> Report:
-    """To its end, or to an early one by a signal; there is a report of both."""
+    """Run an operation and return its report, also if a signal ends the run early."""
     run = Followed(action, settings.values, settings.mounts, settings.assembled.platform)
 
     async def work() -> Report:
@@ -117,7 +116,7 @@ async def _acted(calls: Calls, settings: Settings, control: Control, act: Act) -
             async with control.within(limit):
                 now = await control.unless_stopped(connections.server_clock(calls))
         except Stopped:
-            now = client.clock.now  # nothing more is asked: there is only a report to make
+            now = client.clock.now  # the run ends here: only the report needs a time
         argocd, left = argocd_of(settings), limit - timedelta(seconds=client.clock.monotonic() - began)
         async with assessment.scripted(client, argocd, checks_of(settings)) as judge:
             return await act(Access(client, now, argocd, str(uuid.uuid4()), control, left, judge))
@@ -132,7 +131,7 @@ def _limit(settings: Settings) -> timedelta:
 
 
 def _stop_by_signals(control: Control) -> None:
-    """The first lets the run end with a report, the second ends it at once."""
+    """Stop on SIGINT and SIGTERM: the first signal lets the run end with a report, the second cancels it."""
     task = asyncio.current_task()
     assert task is not None
 

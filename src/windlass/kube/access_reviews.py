@@ -1,4 +1,4 @@
-"""May we do what we are about to do? Asked before anything is changed; all that is missing is told at once."""
+"""Permission checks by SelfSubjectAccessReview, made before a run changes anything."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ REVIEWS = Resource(
 
 
 class Unpermitted(WindlassError):
+    """Lists every missing permission at once."""
+
     trouble = "CredentialsInvalid"
 
 
@@ -27,7 +29,7 @@ class Right:
     verb: str
     resource: Resource
     namespace: str = ""
-    """Empty for the whole cluster."""
+    """Empty means all namespaces."""
 
     def __str__(self) -> str:
         place = f"in {self.namespace}" if self.namespace else "in the whole cluster"
@@ -35,6 +37,7 @@ class Right:
 
 
 async def check(reader: KubeReader, rights: Iterable[Right]) -> None:
+    """Raise `MissingPermissions` unless the API server allows all of them."""
     missing = [str(right) for right in rights if not await _has(reader, right)]
     if missing:
         hint = "grant them to these credentials, or use others; nothing was changed"

@@ -1,11 +1,11 @@
-"""What can go wrong between us and an API server, and the server's own Status as an exception.
+"""Errors of API calls: failures of the connection, and error responses with the server's Status.
 
 KubeError
-├── Unreachable          nothing was sent: address, name, TLS, proxy
-├── ConnectionLost       it broke after the request had gone out: carried out or not, we cannot know
-├── DeadlineExceeded     no usable answer in time
-├── BadAnswer            an answer that is not what an API server says
-└── ApiError             the server said no; `status` is its own word
+├── Unreachable          the request was not sent: address, name resolution, TLS, proxy
+├── ConnectionLost       the connection broke after sending: the server may or may not have processed the request
+├── DeadlineExceeded     no usable response in time
+├── BadResponse          a response that no API server would send
+└── ApiError             an error response; `status` is the Status the server sent
     ├── BadRequest 400 · Unauthorized 401 · Forbidden 403 · NotFound 404 · MethodNotAllowed 405
     ├── AlreadyExists 409 · Conflict 409 (names managers and fields) · Expired 410 · Invalid 422
     └── TooManyRequests 429 · ServerError 5xx
@@ -25,7 +25,7 @@ from windlass.kube.redactions import one_line_without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BODY_EXCERPT = 200  # enough to recognise a proxy's error page, too little to flood a log
+BODY_EXCERPT = 200  # characters; enough to recognise the error page of a proxy without flooding a log
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """A Kubernetes `Status`, as the API server sends it."""
+    """A Kubernetes `Status` object (meta/v1)."""
 
     kind: str = ""
     code: int = 0
@@ -57,18 +57,18 @@ class Status(msgspec.Struct, frozen=True):
 
 
 class FieldOwner(msgspec.Struct, frozen=True):
-    """Another manager that owns a field we tried to apply."""
+    """Another field manager that owns a field of the applied object."""
 
     manager: str
     field: str
 
 
 class KubeError(WindlassError):
-    """Anything between us and an API server."""
+    """Base of all errors of API calls."""
 
 
 class Unreachable(KubeError):
-    """Nothing was sent, so any verb may be tried again if the trouble is `passing`; a wrong CA, say, is not."""
+    """The request was not sent, so any verb may be retried if the cause is `temporary`; a wrong CA is not."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", passing: bool = True) -> None:
         super().__init__(what, where=where, hint=hint)
@@ -76,19 +76,19 @@ class Unreachable(KubeError):
 
 
 class ConnectionLost(KubeError):
-    """Sent, perhaps carried out, not answered in full."""
+    """The request was sent and perhaps processed, but the response is missing or incomplete."""
 
 
 class DeadlineExceeded(KubeError):
-    """No usable answer came in time."""
+    """No usable response arrived within the timeout of the call."""
 
 
 class BadAnswer(KubeError):
-    """An answer, but not one that an API server gives."""
+    """The response is not one that an API server sends."""
 
 
 class ApiError(KubeError):
-    """The server's refusal, with its Status."""
+    """An error response of the API server, with its Status."""
 
     def __init__(self, status: Status, *, where: str = "", hint: str = "") -> None:
         what = status.message or status.reason or f"HTTP {status.code}"
@@ -129,16 +129,16 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """A resourceVersion, a uid, or a field of another manager stands against it."""
+    """A precondition (resourceVersion or uid) does not match, or another field manager owns a field."""
 
     @property
     def owners(self) -> tuple[FieldOwner, ...]:
-        """For server-side apply: who owns which field. Empty for other conflicts."""
+        """The managers that own the conflicting fields of a server-side apply; empty for other conflicts."""
         return tuple(_owners(self.status))
 
 
 class Expired(ApiError):
-    """The resourceVersion or continue token is too old: list again."""
+    """The resourceVersion or continue token is too old; list again."""
 
 
 class Invalid(ApiError):
@@ -184,7 +184,10 @@ STATUS = msgspec.json.Decoder(Status)
 
 
 def status_from(code: int, body: bytes) -> Status:
-    """The Status in a refusal; for another body (a proxy's page, say), one made from the HTTP code and an excerpt."""
+    """The Status in the body of an error response.
+
+    If the body is something else, such as the error page of a proxy, a Status with the HTTP code and an excerpt.
+    """
     try:
         status = read(body, STATUS)
     except Unreadable:
@@ -195,7 +198,7 @@ def status_from(code: int, body: bytes) -> Status:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of a strange body, on one line, fit for a log: a proxy's page may show our request to us."""
+    """The beginning of an unexpected body, on one line and redacted: a proxy's error page may quote our request."""
     text = one_line_without_secrets(body[: BODY_EXCERPT * 2].decode("utf-8", "replace"))
     return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
 

@@ -1,9 +1,9 @@
-"""Time and randomness as values, so that a simulation can bring its own."""
+"""Time and randomness as injectable values, so that simulations and tests can supply their own."""
 
 from __future__ import annotations
 
 import asyncio
-import random  # noqa: TID251 - the one place where randomness comes in
+import random  # noqa: TID251 - the only module that may use randomness
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def _now() -> datetime:
-    return datetime.now(UTC)  # noqa: TID251 - the one place where the wall clock comes in
+    return datetime.now(UTC)  # noqa: TID251 - the only function that may read the wall clock
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     now: Callable[[], datetime] = _now
-    monotonic: Callable[[], float] = time.monotonic  # noqa: TID251 - likewise
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # noqa: TID251 - likewise
+    monotonic: Callable[[], float] = time.monotonic  # noqa: TID251 - injected everywhere else
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # noqa: TID251 - injected everywhere else
     random: Callable[[], float] = random.random
-    """From 0 up to 1; spreads retries, never decides anything."""
+    """A float in [0, 1). It only adds jitter to retries and watch timeouts; no decision depends on it."""

@@ -1,4 +1,7 @@
-"""JSON from a server as typed values, read as Go's programs read it. Pure. Errors never show what was read."""
+"""JSON of API servers decoded into typed values, with Go's tolerance for nulls.
+
+Pure functions. Error messages never contain the decoded content.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,18 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 _Tree = TypeVar("_Tree")
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # a wrong type is a DecodeError, too
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # includes ValidationError
 
 
 class Unreadable(ValueError):
-    """Names a position or a field, never the content: that may be a Secret."""
+    """Names a position or a field, never the content, which may be a Secret."""
 
 
 def read(content: bytes | Raw, decoder: msgspec.json.Decoder[A]) -> A:
-    """A null where the type has no place for one is a field left out: Go writes its empty lists and maps like that."""
+    """Decode `content`; a null that the type does not allow counts as a missing field.
+
+    Go encodes nil slices and maps as null. Raises `DecodingError`.
+    """
     try:
         return decoder.decode(content)
     except msgspec.ValidationError as error:
@@ -33,7 +39,7 @@ def read(content: bytes | Raw, decoder: msgspec.json.Decoder[A]) -> A:
 
 
 def without_nulls(tree: _Tree) -> _Tree:
-    """The same, without the fields that are null."""
+    """A copy of `tree` without the mapping entries whose value is null."""
     if isinstance(tree, dict):
         return {key: without_nulls(value) for key, value in tree.items() if value is not None}  # type: ignore[return-value]
     if isinstance(tree, list):

@@ -1,4 +1,4 @@
-"""Foreign text made fit for our messages: short, on one line, and without anything that looks like a secret."""
+"""Redaction of text from other programs for use in messages: short, on one line, nothing that looks like a secret."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-EXCERPT = 300  # the last lines of a plugin's complaint, not its log
-SHORTEST_SECRET = 4  # hiding each "1" or "no" of the environment would only garble the text
+EXCERPT = 300  # characters; the last lines of a plugin's error output, not its log
+SHORTEST_SECRET = 4  # replacing every "1" or "no" that is the value of an environment variable would garble the text
 HIDDEN = "[redacted]"
 
 _SECRETS = (
@@ -21,16 +21,16 @@ _SECRETS = (
     (
         re.compile(r"(token(?:=|[\"']\s?:\s?))[\"']?[^\s\"',}]+", re.IGNORECASE),
         rf"\1{HIDDEN}",
-    ),  # `token: expired` may stay
+    ),  # `token: expired` is kept
     (re.compile(r"\b[0-9a-fA-F]{20,}\b"), HIDDEN),
 )
-_LONG_RUN = re.compile(r"[\w+/-]{24,}={0,2}")  # base64, if it has both letters and digits
+_LONG_RUN = re.compile(r"[\w+/-]{24,}={0,2}")  # treated as base64 if it has both letters and digits
 _LETTER = re.compile("[A-Za-z]")
 _DIGIT = re.compile("[0-9]")
 
 
 def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
-    """The end of `output`. The given secrets are hidden too, wherever they stand."""
+    """The end of `output` on one line, without secrets; the given `secrets` are replaced wherever they occur."""
     text = output.decode("utf-8", "replace")
     for secret in sorted((secret for secret in secrets if len(secret) >= SHORTEST_SECRET), key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
@@ -39,13 +39,14 @@ def excerpt_without_secrets(output: bytes, secrets: Iterable[str]) -> str:
 
 
 def without_secret_shapes(text: str) -> str:
-    """Without what is a secret by its form or by the word before it; long runs of letters and digits stay."""
+    """Replace what is a secret by its format or by the word before it; other long runs of letters and digits stay."""
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text
 
 
 def one_line_without_secrets(text: str) -> str:
+    """Replace secrets and anything like base64, drop ANSI escapes, and collapse whitespace and control characters."""
     text = without_secret_shapes(text)
     text = _LONG_RUN.sub(lambda run: HIDDEN if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0], text)
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)

@@ -1,4 +1,4 @@
-"""YAML read as kubectl reads it. Errors name the line and never show it: it may hold a secret."""
+"""YAML loading by kubectl's rules. Errors name the line but never quote it, as it may hold a secret."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from windlass.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MAX_DEPTH = 200  # no Kubernetes object comes near; keeps us clear of the recursion limit
-ALIAS_ALLOWANCE = 100_000  # values beyond one per byte of text: anchors are for reuse, not for bombs
+MAX_DEPTH = 200  # far above any Kubernetes object, and below Python's recursion limit
+ALIAS_ALLOWANCE = 100_000  # values allowed beyond one per byte of text; stops alias bombs ("billion laughs")
 
 _TOO_DEEP = "nested too deeply, or repeated too often by aliases"
-_PLAIN = "plain"  # the tag of a scalar that has neither quotes nor a tag of its own
+_PLAIN = "plain"  # the tag of a scalar with neither quotes nor an explicit tag
 _STANDARD = "tag:yaml.org,2002:"
 _MERGE = "<<"
 _Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Composer(_Loader):  # type: ignore[valid-type,misc]
-    """Makes nodes only; values are made below, by kubectl's rules instead of PyYAML's."""
+    """Parses text into YAML nodes; `_Constructor` turns them into values by kubectl's rules instead of PyYAML's."""
 
     yaml_implicit_resolvers: ClassVar[dict[None, list[tuple[str, re.Pattern[str]]]]] = {
         None: [(_PLAIN, re.compile(""))]
@@ -32,7 +32,7 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
     _depth = 0
 
     def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
-        """Called at each node; left alone, the C composer recurses until the process crashes."""
+        """Limit the depth. PyYAML calls this for each node; without a limit the C composer overflows the stack."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=parent.start_mark if parent else None)
@@ -42,11 +42,14 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
 
 
 def load(content: bytes, where: str) -> object:
-    """The one document in `content`, as JSON types; None if there is nothing in it."""
+    """The single document in `content`, as JSON types; `None` if it is empty.
+
+    `where` is the location for error messages. Raises `InvalidInput`.
+    """
     try:
         root = _Composer(content).get_single_node()
     except yaml.MarkedYAMLError as error:
-        problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some quote what they found
+        problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some messages quote the text
         raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
@@ -54,7 +57,7 @@ def load(content: bytes, where: str) -> object:
 
 
 class _Document:
-    """One walk from nodes to values."""
+    """Builds JSON values from YAML nodes."""
 
     def __init__(self, where: str, allowance: int) -> None:
         self._where = where
@@ -78,7 +81,7 @@ class _Document:
         for key_node, value_node in node.value:
             if key_node.tag == _PLAIN and key_node.value == _MERGE:
                 for mapping in self._merged_mappings(value_node, depth):
-                    merged = mapping | merged  # the first of a list wins
+                    merged = mapping | merged  # in a list of mappings, the first one with a key wins
                 continue
             key = self._key(key_node)
             if key in own:
@@ -129,7 +132,7 @@ def _mistake(what: str, where: str, mark: yaml.Mark | None) -> InvalidInput:
     return InvalidInput(what, where=f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where)
 
 
-# What follows is resolve() of sigs.k8s.io/yaml/goyaml.v2, less timestamps: kubectl makes strings of them again.
+# The rest follows resolve() of sigs.k8s.io/yaml/goyaml.v2, without timestamps: kubectl turns those back into strings.
 
 _WRONG = object()
 _WORDS: dict[str, object] = {

@@ -1,7 +1,7 @@
-"""A Lua machine with nothing in reach, and the loop of the process that holds one.
+"""Sandboxed Lua interpreter, and the request loop of the worker process that runs it.
 
-This file is also that process's program: it imports nothing but lupa and the standard library, and never another
-module of ours. Requests and answers are JSON, each after its length in four bytes.
+This file is also the program of that process: it must import nothing but lupa and the standard library, in particular
+no other module of Windlass. Requests and responses are JSON, each preceded by its length in four bytes.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lupa import lua52  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-MEMORY = 64 << 20  # bytes a program may use beyond the object it is given
-ORPHANED_AFTER = 10  # seconds; a program that never ends must not outlive whoever would have killed it
-HEADER = 4  # bytes of a length
+MEMORY = 64 << 20  # bytes a script may use in addition to its input object
+ORPHANED_AFTER = 10  # seconds; a script that never ends must not outlive the parent process that would have killed it
+HEADER = 4  # bytes of the length prefix
 _PLACE = re.compile(r"^check:(\d+): ")
 _PRELUDE = """
 local load, next, pcall, rawget, sort, tostring, type = load, next, pcall, rawget, table.sort, tostring, type
@@ -86,7 +86,7 @@ return compiled, run
 
 
 def mistake_in(text: str) -> tuple[int, str] | None:
-    """The line and the words, if this is no Lua; it is read, not run."""
+    """The line and message of the syntax error in a script, or `None`. The script is compiled, not run."""
     compiled, _ = _machine().execute(_PRELUDE)
     found = compiled(text.encode())
     if not isinstance(found, tuple):
@@ -97,14 +97,18 @@ def mistake_in(text: str) -> tuple[int, str] | None:
 
 
 def answered(text: str, item: Any) -> dict[str, str]:
-    """What a check says of an object: `status` and `message` as far as it gave any, or `error`. A new machine each."""
+    """Run a health check on an object, in a new Lua runtime.
+
+    Returns `status` and `message`, as far as the script returned them, or `error`.
+    """
     machine = _machine()
     _, run = machine.execute(_PRELUDE)
     given = _table(machine, item)
-    machine.set_max_memory(machine.get_memory_used() + MEMORY)  # only now: outside a program lupa does not survive it
+    # Not earlier: lupa crashes if the memory limit is reached outside a script.
+    machine.set_max_memory(machine.get_memory_used() + MEMORY)
     try:
         ended, *said = run(text.encode(), given)
-    except lua52.LuaError as error:  # a failure of the machine itself, such as no memory left to say so
+    except lua52.LuaError as error:  # the runtime itself failed, for example without memory left for an error message
         return {"error": str(error) or type(error).__name__}
     if not ended:
         return {"error": _words(said[0].decode(errors="replace"))}
@@ -113,7 +117,7 @@ def answered(text: str, item: Any) -> dict[str, str]:
 
 
 def _machine() -> Any:
-    return lua52.LuaRuntime(  # as bytes: a check may cut a string in the middle of a character
+    return lua52.LuaRuntime(  # strings as bytes: a script may cut a string within a UTF-8 character
         encoding=None, unpack_returned_tuples=True, register_eval=False, register_builtins=False, max_memory=0
     )
 
@@ -129,11 +133,14 @@ def _text(value: Any) -> str:
 
 
 def _table(machine: Any, value: Any) -> Any:
-    """Tables of Lua's own, never handles on ours. What is null is not there, in a list too."""
+    """Convert to native Lua values: a script must never get a handle on a Python object.
+
+    Null values are omitted, also from lists.
+    """
     if isinstance(value, str):
         return value.encode(errors="replace")
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < 1 << 53 else float(value)  # a number of Lua is a double
+        return value if abs(value) < 1 << 53 else float(value)  # Lua 5.2 numbers are doubles
     if isinstance(value, list):
         return machine.table_from([_table(machine, each) for each in value if each is not None])
     if isinstance(value, dict):
@@ -144,7 +151,7 @@ def _table(machine: Any, value: Any) -> Any:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Until there are no more requests. An empty answer first: it is ready."""
+    """Send an empty response to signal readiness, then handle requests until end of file."""
     _send(answers, {})
     while header := requests.read(HEADER):
         request = json.loads(requests.read(int.from_bytes(header)))

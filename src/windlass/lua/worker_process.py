@@ -1,4 +1,4 @@
-"""The process that runs Lua for us: started when first needed, killed if a program does not end, then started anew."""
+"""The worker process that runs Lua scripts: started on first use, killed when a script times out, then restarted."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from typing import Self
 
 PROGRAM = Path(__file__).with_name("interpreter.py")
-HEADER = 4  # bytes of a length
-RUN_LIMIT = timedelta(seconds=2)  # a check takes less than a millisecond
-TRIES = 2  # once may be the machine's fault
+HEADER = 4  # bytes of the length prefix
+RUN_LIMIT = timedelta(seconds=2)  # a health check normally takes less than a millisecond
+TRIES = 2  # not 1: a single timeout may be caused by a busy host
 START_LIMIT = timedelta(seconds=20)
-KILL_LIMIT = timedelta(seconds=5)  # a killed process is gone much sooner, if the system is well
+KILL_LIMIT = timedelta(seconds=5)  # a killed process normally exits much sooner
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a program returned, or why it returned nothing."""
+    """What a script returned, or the error if it returned nothing."""
 
     status: str = ""
     message: str = ""
@@ -37,7 +37,7 @@ class Said:
 
 
 class LuaWorker:
-    """Callers take turns. A program that again and again does not end in time is not run any more."""
+    """Runs one script at a time. A script that has timed out `MAX_TIMEOUTS` times is not run again."""
 
     def __init__(self, limit: timedelta = RUN_LIMIT) -> None:
         self._limit = limit
@@ -55,7 +55,7 @@ class LuaWorker:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, if there is one."""
+        """`None` if no process is running."""
         return self._process.pid if self._process else None
 
     async def run(self, script: str, item: dict[str, Any]) -> Said:
@@ -78,12 +78,12 @@ class LuaWorker:
             process = self._process or await self._started()
             async with asyncio.timeout(self._limit.total_seconds()):
                 return await _exchanged(process, msgspec.json.encode({"script": script, "object": item}))
-        except BaseException:  # nobody knows what it will say next
+        except BaseException:  # its response may still arrive and would be taken for the next one
             await self.close()
             raise
 
     async def _started(self) -> Process:
-        """Without our environment: what is secret there is nobody's business here."""
+        """Start the process with an empty environment, which may otherwise contain secrets."""
         arguments = (sys.executable, "-I", str(PROGRAM))
         self._process = process = await asyncio.create_subprocess_exec(
             *arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={}, start_new_session=True
@@ -106,8 +106,8 @@ class LuaWorker:
         try:
             async with asyncio.timeout(KILL_LIMIT.total_seconds()):
                 await process.wait()
-        except TimeoutError:  # pragma: no cover - only on a system that is not well
-            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - its pipes, before the loop ends
+        except TimeoutError:  # pragma: no cover - only on a broken system
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - closes pipes before the loop ends
 
 
 async def _exchanged(process: Process, content: bytes) -> Said:

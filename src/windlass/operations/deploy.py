@@ -1,4 +1,7 @@
-"""`deploy`: from what is there to what is wanted, in order, each node behind its gate. Right already = not touched."""
+"""`deploy`: sync the applications in scope in dependency order, each after the gates of its dependencies have opened.
+
+An application that is already in its desired state is not touched.
+"""
 
 from __future__ import annotations
 
@@ -44,28 +47,29 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import Plain
     from windlass.operations.run.context import Access
 
-COMPARED_WITHIN = 120.0  # seconds for a new root to be rendered
+COMPARED_WITHIN = 120.0  # seconds for Argo CD to compare a root Application that was just written
 
 
-SHOWN = 5  # differences that are told; the first is enough to refuse
+SHOWN = 5  # differences listed in the error; one is enough to refuse
 
 
 class Moved(WindlassError):
-    """What was approved is not what would be done."""
+    """The plan computed now differs from the approved plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`root`: what defines the Applications, if nothing in the cluster does."""
+    """What `deploy` was asked to do."""
 
     environment: str
     platform: Platform
     scope: Scope
     stated: frozenset[str] = frozenset()
-    """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
+    """Nodes whose dependencies the platform file lists; annotations are ignored for these."""
     root: Root | None = None
+    """Root Application to create if it is needed, or to update if Windlass manages it."""
     approved: Approved | None = None
-    """Exactly this is done, or nothing."""
+    """Refuse to run unless the computed plan equals this one."""
 
 
 async def deploy(access: Access, wish: Wish) -> Report:
@@ -73,6 +77,8 @@ async def deploy(access: Access, wish: Wish) -> Report:
 
 
 class _Deploy(Course):
+    """Observe, plan, check access, acquire the lock, replan, sync, verify, report."""
+
     def __init__(self, access: Access, wish: Wish) -> None:
         super().__init__(access, Asked(Action.DEPLOY, wish.environment, wish.scope), wish.platform)
         self._wish = wish
@@ -100,7 +106,7 @@ class _Deploy(Course):
         return reports.of_run(self.run(), self.platform, plan, outcomes, ending)
 
     async def _planned(self) -> tuple[Plan, Snapshot, Plain | None]:
-        """And the root as it shall be, if it has to be written first."""
+        """Return the plan, its snapshot, and the root Application to write first; `None` if it needs no write."""
         self.begin(RunPhase.OBSERVE)
         await self.live.complete()
         await check_place(self.live.cluster, self.live.applications.view)
@@ -121,7 +127,7 @@ class _Deploy(Course):
         return plan, snapshot, wanted
 
     async def _check_before_refresh(self) -> None:
-        """What can be refused without a refresh is refused without one: even that is a write."""
+        """Refuse now what can be refused without a refresh, because a refresh is already a write."""
         if self._wish.approved is not None:
             plan, snapshot = await self._settled_plan()
             self._check_approved(plan, self._root_change(plan, snapshot)[0])
@@ -129,7 +135,10 @@ class _Deploy(Course):
         await self.lock.until_free()
 
     async def _settled_plan(self) -> tuple[Plan, Snapshot]:
-        """Where nothing is to be, or may be, changed, verdicts that are only too fresh get a moment to settle."""
+        """Plan, and plan again for up to `SETTLING_TIMEOUT` while health that is too recent to count holds up the plan.
+
+        That is the case if the plan changes nothing and only waits, or if every unmet dependency shows Healthy.
+        """
         clock = self.access.client.clock
         began = clock.monotonic()
         while True:
@@ -148,7 +157,7 @@ class _Deploy(Course):
         yield from run_lock.rights(self.access.argocd)
 
     def _root_change(self, plan: Plan, snapshot: Snapshot) -> tuple[Plain | None, str]:
-        """The root as it shall be, and why; nothing if it is as it should be."""
+        """Return the root Application to write and the reason; `(None, "")` if it needs no change."""
         if self._wish.root is None:
             return None, ""
         is_needed = plans.has_undefined(plan, snapshot)
@@ -159,7 +168,7 @@ class _Deploy(Course):
         check_approved(self._wish.approved, plan, str(self._wish.root) if root else "")
 
     async def _settled(self, root: Plain | None) -> tuple[Plan, Snapshot]:
-        """Under the lock nobody else moves anything: what is planned now is what is done."""
+        """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
         if root is not None:
             await self._write_root(root)
         snapshot = await self.live.snapshot()
@@ -197,7 +206,10 @@ class _Deploy(Course):
         return outcomes
 
     async def _held(self, outcomes: tuple[Outcome, ...]) -> tuple[tuple[Outcome, ...], Snapshot]:
-        """Success is said of what stands at the end; and how all is then."""
+        """Check at the end of the run that finished applications are still healthy; wait for those that are not.
+
+        Return the corrected outcomes and the final snapshot.
+        """
         good = [each.name for each in outcomes if each.is_good]
         seen: dict[str, Seen] = {}
         told: set[str] = set()
@@ -232,13 +244,13 @@ def check_approved(approved: Approved | None, plan: Plan, root: str) -> None:
 
 
 def _is_unsettled(plan: Plan, snapshot: Snapshot) -> bool:
-    """All that keeps it from running shows Healthy: it is only not sure yet."""
+    """Whether every unmet dependency shows Healthy, so that only the proof is missing."""
     shown = [snapshot.states.get(each.name) for each in plan.unmet]
     return bool(shown) and all(state is not None and state.health is Health.HEALTHY for state in shown)
 
 
 def _is_compared(root: Application | None, version: int) -> bool:
-    """After it was written: a comparison of before says nothing about it."""
+    """Whether Argo CD compared the root after it was written at `version`; an older comparison says nothing."""
     if root is None or int(root.metadata.resource_version) <= version:
         return False
     state = parse(root)

@@ -1,4 +1,4 @@
-"""A platform drafted from a live Argo CD. Reads only: Applications, ApplicationSets, and Argo CD's settings."""
+"""`import`: draft a platform from a live Argo CD. Reads only Applications, ApplicationSets and Argo CD's settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Imported:
     applications: int
     sets: int
     notices: tuple[str, ...] = ()
-    """What could not be read, and what is left out."""
+    """What could not be read, and what the draft leaves out."""
 
 
 async def import_platform(cluster: Cluster) -> Imported:
@@ -58,7 +58,7 @@ async def import_platform(cluster: Cluster) -> Imported:
 
 
 async def _applications(cluster: Cluster, notices: list[str]) -> Sequence[ownership.Made]:
-    """Of all namespaces; of Argo CD's own for somebody who may see no other."""
+    """List the Applications of all namespaces, or only of Argo CD's namespace if the user may not list the others."""
     reader = cluster.reader
     try:
         listing = await reader.list(APPLICATIONS.everywhere, ownership.Made)
@@ -76,7 +76,10 @@ async def _applications(cluster: Cluster, notices: list[str]) -> Sequence[owners
 
 
 async def _sets(cluster: Cluster, notices: list[str]) -> tuple[FoundSet, ...]:
-    """Without them their Applications are still known by their owner; steps and sync waves of sets are not."""
+    """List the ApplicationSets; empty, with a notice, if the user may not list them.
+
+    Their Applications are still known by their owner reference; rollout steps and sync waves of the sets are not.
+    """
     for ref in (ownership.SETS.everywhere, ownership.SETS.within(cluster.argocd)):
         try:
             listing = await cluster.reader.list(ref, ownership.Generator)
@@ -92,7 +95,10 @@ async def _sets(cluster: Cluster, notices: list[str]) -> tuple[FoundSet, ...]:
 async def _parents_count_children(
     cluster: Cluster, home: str, made: Sequence[ownership.Made], notices: list[str]
 ) -> bool:
-    """As long as nobody knows, yes: a child that waits for a parent that waits for it would wait for ever."""
+    """Whether the health of a parent Application includes the health of its children.
+
+    True if that cannot be read: a child that waits for a parent that waits for the child would wait forever.
+    """
     if any(ownership.shows_health_of_children(each) for each in made):
         return True
     try:

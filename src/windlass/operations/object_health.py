@@ -1,4 +1,4 @@
-"""Objects of Applications read directly: what Argo CD says of them is checked against what they say themselves."""
+"""The health of objects of Applications, read directly to check what Argo CD reports about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NESTED = ResourceKind(APPLICATIONS.group, APPLICATIONS.kind)
 
 
 class _Place(NamedTuple):
-    """Where objects of one kind are."""
+    """Objects of one kind in one namespace; they are read with one request."""
 
     kind: ResourceKind
     version: str
@@ -49,7 +49,7 @@ class Sick:
 
 
 _Found = Mapping[str, "Plain"] | KubeError
-"""By name; or why nobody can say."""
+"""Objects by name, or the error if they could not be read."""
 
 
 def places_of(applications: Iterable[Application]) -> frozenset[Place]:
@@ -59,9 +59,10 @@ def places_of(applications: Iterable[Application]) -> frozenset[Place]:
 async def inspect(
     cluster: Cluster, applications: Mapping[str, Application], *, without: Container[Place] = ()
 ) -> dict[str, list[Sick]]:
-    """What is not Healthy in each: of its objects, those that run something and those whose kind has a check.
+    """Return the objects of each Application that are not Healthy, by node.
 
-    `without`: Applications that are judged for themselves, so that not every parent is as ill as its worst child.
+    Only workloads and objects whose kind has a health check are read. `exclude`: Applications that are assessed on
+    their own; otherwise every parent would be as unhealthy as its worst child.
     """
     listed = {name: _rows(application, without) for name, application in applications.items()}
     kinds = {kind_of_row(row) for rows in listed.values() for row in rows}
@@ -100,7 +101,7 @@ async def _read_all(cluster: Cluster, rows: list[ResourceRow]) -> Mapping[_Place
 async def _read(
     reader: KubeReader, limit: asyncio.Semaphore, place: _Place, resource: Resource | None, names: set[str]
 ) -> _Found:
-    """One object by its name, several by one list. A kind that is not served has no objects."""
+    """Read one object by name, or several with one list. A kind that is not served has no objects."""
     if resource is None:
         return {}
     namespace = (place.namespace or "default") if resource.namespaced else ""
@@ -114,7 +115,7 @@ async def _read(
             return {}
         except KubeError as error:
             return error
-    head = {"apiVersion": resource.api_version, "kind": resource.kind}  # lists leave both out
+    head = {"apiVersion": resource.api_version, "kind": resource.kind}  # items of a list omit both
     return {item["metadata"]["name"]: {**item, **head} for item in items}
 
 

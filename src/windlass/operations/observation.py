@@ -1,4 +1,4 @@
-"""The cluster as a `Snapshot`: one list of Applications, and a read of each object that is a gate of its own."""
+"""Observe the cluster as a `Snapshot`: one list of Applications, and one read per object that is itself a node."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 ARGOCD = "argocd"
 BUILT_IN = BuiltInJudge()
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-ASKED_AGAIN_AFTER = 1.0  # seconds: a definition may come at any time, but not twice within one look
+ASKED_AGAIN_AFTER = 1.0  # seconds; a CRD may appear at any time, but one observation discovers only once
 
 
 @dataclass(slots=True)
 class Served:
-    """What the server serves: asked once, and again when something is missing that may have come meanwhile."""
+    """API discovery, read once, and again if a kind is missing that may have been installed since."""
 
     reader: KubeReader
     _found: Discovery | None = None
@@ -73,14 +73,14 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is looked at: by whom, by which clock, and where Argo CD is."""
+    """The cluster that is observed: its client, its clock, and the namespace of Argo CD."""
 
     reader: KubeReader
     now: Callable[[], datetime]
-    """By the server's clock."""
+    """Current time by the server's clock."""
     argocd: str = ARGOCD
     judge: Judge = BUILT_IN
-    """Of objects that are read directly."""
+    """Assesses objects that are read directly."""
     served: Served = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,15 +91,15 @@ class Cluster:
 class Observation:
     snapshot: Snapshot
     judged_kinds: frozenset[ResourceKind] = frozenset()
-    """Kinds whose health Argo CD judges."""
+    """Kinds whose health Argo CD assesses."""
     annotated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What Applications say themselves that they wait for, by node, be it in scope or not: for `annotations.merged`."""
+    """Dependencies from annotations of Applications, by node, in scope or not; merged into the platform."""
     applications: Mapping[str, Application] = field(default_factory=dict)
-    """By node, as they were read."""
+    """Applications as they were read, by node."""
 
 
 class NoNamespace(WindlassError):
-    """Where Argo CD should be is nothing."""
+    """The namespace in which Argo CD should be does not exist."""
 
     trouble = "TargetNotFound"
 
@@ -109,15 +109,15 @@ class NoNamespace(WindlassError):
 
 
 class _Marked(Typed, frozen=True, gc=False):
-    """Any object, for its annotations."""
+    """Any object, read only for its annotations."""
 
 
 Listed = Mapping[tuple[str, str], Application]
 
 
 async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
-    """The named nodes of a platform, for who also asks what their hooks are for."""
-    taken_at = cluster.now()  # before the list: a verdict is never taken as older than it is
+    """Observe the named nodes of a platform, including the hooks of their last operations."""
+    taken_at = cluster.now()  # before the list, so that no health is taken as older than it is
     view = await listed(cluster, platform, names)
     await check_place(cluster, view)
     found = await observation_of(cluster, platform, names, taken_at, view)
@@ -125,7 +125,7 @@ async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) 
 
 
 async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
-    """Every Application of the cluster, and the platform they are: without order, its stacks are Argo CD's projects."""
+    """Observe every Application of the cluster, as a platform without order whose stacks are Argo CD's projects."""
     taken_at = cluster.now()
     found = await _list(cluster.reader, APPLICATIONS.everywhere)
     platform = platform_of(found)
@@ -134,7 +134,7 @@ async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
 
 
 async def check_place(cluster: Cluster, view: Listed) -> None:
-    """If nothing is where Argo CD should be: is that place there at all?"""
+    """Raise `NoNamespace` if Argo CD's namespace contains no Application and does not exist."""
     if any(namespace == cluster.argocd for namespace, _ in view):
         return
     try:
@@ -142,7 +142,7 @@ async def check_place(cluster: Cluster, view: Listed) -> None:
     except NotFound:
         raise NoNamespace(cluster.argocd, cluster.reader.server) from None
     except Forbidden:
-        return  # who may not see it may still be right
+        return  # it may still exist
 
 
 async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation:
@@ -152,7 +152,7 @@ async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation
 
 
 def platform_of(listed: Listed) -> Platform:
-    """Where nobody says what it is: all of these, in no order."""
+    """A platform of these Applications, without dependencies."""
     times = Counter(name for _, name in listed)
     made: dict[str, nodes.Application] = {}
     stacks: dict[str, list[str]] = {}
@@ -189,7 +189,7 @@ def _annotated(cluster: Cluster, platform: Platform, listed: Listed) -> Mapping[
 
 
 def _parents(listed: Listed, places: Mapping[str, Place]) -> dict[str, Parent]:
-    """Of nodes that another Application defines."""
+    """The parents of nodes that another Application defines, by node."""
     found: dict[Place, Parent] = {}
     for application in listed.values():
         for child, is_followed in children(application):
@@ -200,7 +200,7 @@ def _parents(listed: Listed, places: Mapping[str, Place]) -> dict[str, Parent]:
 def _without_nodes(
     there: Mapping[str, Application], states: Mapping[str, State], places: Mapping[str, Place]
 ) -> dict[str, State]:
-    """What defines other nodes is in sync if all the rest of it is: those are synced in their turn."""
+    """Count a parent as Synced if only child nodes are out of sync: these are synced in their own turn."""
     changed: dict[str, State] = {}
     for name, application in there.items():
         state = states[name]
@@ -216,7 +216,7 @@ def _place(cluster: Cluster, ref: ApplicationRef) -> Place:
 
 
 async def listed(cluster: Cluster, platform: Platform, names: Collection[str]) -> Listed:
-    """One list: of the one namespace where all of these nodes are, or of the whole cluster."""
+    """List Applications with one request: of the namespace that contains all these nodes, or of the whole cluster."""
     refs = [platform.applications[name].target for name in names]
     namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
     if not namespaces:
@@ -238,13 +238,13 @@ def _judged(applications: Iterable[Application]) -> frozenset[ResourceKind]:
 
 
 async def _resource_states(cluster: Cluster, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
-    """Of objects that are gates of their own."""
+    """States of objects that are themselves nodes; an object that does not exist has none."""
     found = {name: await resource_state(cluster, ref) for name, ref in refs.items()}
     return {name: state for name, state in found.items() if state is not None}
 
 
 async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | None:
-    """None if it is not there, or nobody serves its kind."""
+    """Read and assess an object; `None` if it does not exist or its kind is not served."""
     group, _, version = ref.api_version.rpartition("/")
     try:
         resource = await cluster.served.find(ref.kind, group, version)
@@ -254,7 +254,7 @@ async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | 
         item = await cluster.reader.get(resource.named(ref.name, namespace))
     except NotFound:
         return None
-    except KubeError as error:  # whoever waits for it may see it later; a run does not end because of one object
+    except KubeError as error:  # a later read may succeed; one object must not end the run
         return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
     return await cluster.judge.judge(item)
 
@@ -262,7 +262,7 @@ async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | 
 async def _with_read_hooks(
     cluster: Cluster, applications: Mapping[str, Application], states: Mapping[str, State]
 ) -> dict[str, State]:
-    """With what hooks say of themselves; only where there are hooks is anything read."""
+    """States with the hooks of the last operation, as the hook objects describe them; reads nothing without hooks."""
     rows = {name: found for name, application in applications.items() if (found := hook_rows(application))}
     if not rows:
         return {}
@@ -281,7 +281,7 @@ async def _with_read_hooks(
 
 
 async def _annotations(reader: KubeReader, discovery: Discovery, row: HookRow) -> Mapping[str, str]:
-    """None of a hook that was deleted after it ran, or may not be read."""
+    """Annotations of a hook; empty if it was deleted after it ran, or may not be read."""
     resource = discovery.find(row.kind, row.group, row.version)
     if resource is None or not row.name:
         return {}

@@ -33,15 +33,16 @@ _PLANNERS = {Action.DEPLOY: plans.for_deploy, Action.TEARDOWN: plans.for_teardow
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`root`: what would define the Applications, if nothing in the cluster does."""
+    """What `plan` was asked to compute."""
 
     action: Action
     environment: str
     platform: Platform
     scope: Scope
     stated: frozenset[str] = frozenset()
-    """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
+    """Nodes whose dependencies the platform file lists; annotations are ignored for these."""
     root: Root | None = None
+    """Root Application to create if it is needed, or to update if Windlass manages it."""
     policy: Policy = Policy.RETAIN
 
 
@@ -50,11 +51,11 @@ class Planned:
     plan: Plan
     report: Report
     root: str = ""
-    """What the root would follow, if it has to be written first."""
+    """Repository, path and revision of the root Application if it would be written first; empty otherwise."""
 
 
 async def plan(cluster: Cluster, wish: Wish) -> Planned:
-    """By what Argo CD knows now: it is not asked to look again, for that would be a write."""
+    """Plan by what Argo CD knows now; no refresh is requested, because that would be a write."""
     started, names = cluster.now(), wish.platform.graph.names
     view = await listed(cluster, wish.platform, names)
     if wish.action is Action.DEPLOY:
@@ -94,7 +95,7 @@ async def plan(cluster: Cluster, wish: Wish) -> Planned:
 
 
 async def _data(cluster: Cluster, policy: Policy, scene: Scene) -> list[str]:
-    """What would become of volumes; an error where that cannot be."""
+    """What would happen to each volume; raises if the volume policy cannot be applied in this cluster."""
     looking = Looking(cluster.reader, await cluster.served.discovery())
     check_policy(policy, looking.discovery)
     seen = scene.seen((await looking.everything()).found)

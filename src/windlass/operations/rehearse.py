@@ -1,4 +1,7 @@
-"""Deploys a platform on a simulated cluster in virtual time: order, durations, and the effect of failures."""
+"""`rehearse`: deploy a platform on a simulated cluster in virtual time.
+
+A rehearsal shows the order, the durations and the effect of failures.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,14 @@ UNLIMITED = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What is rehearsed, and what is taken to happen."""
+    """What to rehearse, and which failures and random variations to simulate."""
 
     platform: Platform
     scope: Scope
     fails: tuple[str, ...] = ()
     seed: int = 0
     spread: float = 0.0
-    """The share by which each may take shorter or longer than expected, by chance."""
+    """Fraction by which each duration may randomly be shorter or longer than expected."""
     has_faults: bool = False
     limit: timedelta = timedelta(hours=2)
 
@@ -55,13 +58,13 @@ class Premise:
 class Rehearsal:
     premise: Premise
     report: Report
-    """Of the deploy, as it would be."""
+    """Report of the simulated deploy."""
     hits: Mapping[str, int] = field(default_factory=dict)
-    """What went wrong on purpose, and how often."""
+    """How often each injected fault occurred."""
 
     @property
     def exit_code(self) -> ExitCode:
-        """Whether it went as asked: nothing is amiss but what was to fail, and what waits for that."""
+        """Success if, within the timeout, only nodes meant to fail did and only their dependents were skipped."""
         is_as_asked = all(self._is_expected(component) for component in self.report.components)
         return ExitCode.SUCCESS if is_as_asked and not self._is_out_of_time else ExitCode.FAILURE
 
@@ -77,7 +80,7 @@ class Rehearsal:
 
 
 def blast_radius(graph: Graph) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What would be held back if one failed, by name; those that hold back most come first."""
+    """The nodes that would be skipped if a node failed, by node; the node with the most comes first."""
     waiting = graph.reversed()
     found = {name: tuple(sorted(waiting.closure([name]) - {name})) for name in graph.names}
     return tuple(sorted(found.items(), key=lambda row: (-len(row[1]), row[0])))
@@ -122,7 +125,7 @@ def _conducts(premise: Premise) -> dict[str, Conduct]:
 
 
 def _part(platform: Platform, names: Iterable[str]) -> Platform:
-    """What is there before a run that is not about the whole platform."""
+    """The part of a platform that must exist before a run whose scope is not the whole platform."""
     inside = frozenset(names)
     applications = {name: platform.applications[name] for name in sorted(inside)}
     return replace(platform, applications=applications, graph=platform.graph.restricted_to(inside), subset=inside)

@@ -1,4 +1,7 @@
-"""`validate`: is everything in the scope healthy, on evidence, and does the platform keep its own rules? Reads only."""
+"""`validate`: check with evidence that everything in scope is healthy, and that the platform follows its rules.
+
+Reads only.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,9 @@ if TYPE_CHECKING:
     from windlass.operations.object_health import Sick
     from windlass.operations.observation import Cluster, Observation
 
-SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every verdict has caught up, or never will
-LINES = 10  # about objects of one Application; more do not tell more
-PAUSE = 1.0  # seconds between two looks while a verdict is not settled
+SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every health reflects the last operation, or never will
+LINES = 10  # on the objects of one Application; more lines do not help
+PAUSE = 1.0  # seconds between two observations while a health is not settled
 EVERYTHING = "all Applications"
 WHOLE = Scope()
 _PASSING = {gates.Reason.NOT_FRESH, gates.Reason.NOT_COMPARED}
@@ -46,7 +49,7 @@ _MEANING = {
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`platform` None: every Application there is."""
+    """What `validate` was asked to check; `platform` is `None` for all Applications of the cluster."""
 
     environment: str
     platform: Platform | None = None
@@ -63,7 +66,7 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
     sick = await inspect(cluster, critical, without=places_of(observation.applications.values()))
     snapshot = inspected(proven(observation.snapshot, platform), sick)
     findings = compliance.findings(snapshot, observation.judged_kinds | cluster.judge.kinds)
-    if wish.platform is None:  # nobody says in what order: nothing can have passed it by
+    if wish.platform is None:  # no platform file gives an order that could be bypassed
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
     if here:
         findings += policy_reports.findings(await policy_reports.read(cluster.reader), here)
@@ -74,7 +77,7 @@ async def validate(cluster: Cluster, wish: Wish) -> Report:
 
 
 async def validate_within(seconds: float, cluster: Cluster, wish: Wish) -> Report:
-    """There is a report, too, if that time is not enough."""
+    """Validate; if that takes too long, return a report that says so."""
     started, platform = cluster.now(), wish.platform or platform_of({})
     try:
         async with asyncio.timeout(seconds):
@@ -100,14 +103,17 @@ def _run(wish: Wish, started: datetime, cluster: Cluster) -> Run:
 
 
 def _here(observation: Observation) -> Mapping[str, Application]:
-    """Those whose objects are in this cluster: of another one Argo CD's word is all we have."""
+    """Applications deployed to this cluster; for those in other clusters only the status from Argo CD is available."""
     states = observation.snapshot.states
     remote = {name for name, state in states.items() if isinstance(state, ApplicationState) and state.is_remote}
     return {name: application for name, application in observation.applications.items() if name not in remote}
 
 
 def inspected(snapshot: Snapshot, sick: Mapping[str, Sequence[Sick]]) -> Snapshot:
-    """An Application is no better than its objects; which one is ill is said where Argo CD says nothing of it."""
+    """Lower the health of each Application to that of its worst object.
+
+    The message names that object, unless Argo CD shows the Application as unhealthy with a message of its own.
+    """
     states = {name: _no_better(state, sick.get(name, ())) for name, state in snapshot.states.items()}
     return replace(snapshot, states=states)
 
@@ -123,7 +129,7 @@ def _no_better(state: State, sick: Sequence[Sick]) -> State:
 
 
 def _evident(component: Component, platform: Platform, snapshot: Snapshot) -> Component:
-    """What is healthy, with the reason why it is believed."""
+    """Add the evidence for its health to a healthy component."""
     if component.health is not Health.HEALTHY:
         return component
     patience = platform.applications[component.name].patience
@@ -132,7 +138,7 @@ def _evident(component: Component, platform: Platform, snapshot: Snapshot) -> Co
 
 
 async def _settled(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
-    """Looks again while an operation has just ended, for as long as a verdict may be older than that end."""
+    """Observe again while an operation has just ended and the health shown may predate its end."""
     clock = cluster.reader.clock
     began = clock.monotonic()
     while True:
@@ -152,7 +158,7 @@ async def _look(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
 
 
 def proven(snapshot: Snapshot, platform: Platform) -> Snapshot:
-    """What says Healthy without proof is not taken as healthy; what says worse is believed."""
+    """Replace Healthy that lacks proof by what the closed gate says; any worse health is believed without proof."""
     states = {
         name: _proven(state, platform.applications[name].patience, snapshot.taken_at)
         for name, state in snapshot.states.items()
@@ -173,7 +179,7 @@ def _closed(state: State, patience: Patience, now: datetime) -> gates.Closed | N
 
 
 def _judgement(state: State, patience: Patience, now: datetime) -> gates.Judgement:
-    """The gate for somebody who only looks; how long it has been so one look cannot tell."""
+    """Evaluate the gate on one observation, without the stability period: one observation cannot show a duration."""
     wanted = gates.Wanted((), (), replace(patience, stability=timedelta(0)))
     if isinstance(state, ApplicationState):
         wanted = replace(wanted, revisions=wanted_revisions(state), sources=state.sources)

@@ -1,6 +1,6 @@
-"""`wait`: until one Application has shown that it is healthy, in sync, and at the wanted revision. Reads only.
+"""`wait`: wait until one Application is proven healthy, in sync and at the requested revision. Reads only.
 
-"Synced and Healthy" is not enough: right after a sync both are those of before. The gate asks for proof.
+"Synced and Healthy" is not enough: right after a sync both still describe the state before it. The gate needs proof.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import ApplicationRef
     from windlass.operations.observation import Cluster
 
-TICK = 1.0  # seconds after which it is judged again although nothing changed: some proofs come with time
-FOREVER = timedelta(days=36_500)  # the time limit is that of the caller
+TICK = 1.0  # seconds; evaluate again even without a change, because some proof depends on elapsed time
+FOREVER = timedelta(days=36_500)  # the caller sets the timeout
 PATIENCE = Patience(sync=FOREVER, health=FOREVER)
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """`revisions`: none is whatever the Application wants; one is that of some source; more are one for each source."""
+    """What `wait` was asked to wait for.
+
+    `revisions`: empty for the target revision of the Application; one to match any source; several, one per source.
+    """
 
     target: ApplicationRef
     revisions: tuple[str, ...] = ()
@@ -46,7 +49,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class OutOfTime:
-    """What it was still waiting for."""
+    """The timeout passed; `detail` says what was still missing."""
 
     detail: str
 
@@ -56,7 +59,7 @@ Told = ApplicationState | None | KubeError
 
 @dataclass(slots=True)
 class _Memory:
-    """What was seen so far, and since when an operation that failed has been the last word."""
+    """What was observed so far, and since when the last operation has been a failed one."""
 
     reflector: Reflector[Application]
     seen: Seen | None = None
@@ -66,7 +69,7 @@ class _Memory:
 
 
 async def wait(cluster: Cluster, wish: Wish, tell: Callable[[str], None]) -> Open | Failed | OutOfTime:
-    """`tell` hears what is being waited for, whenever that changes."""
+    """Wait for the Application; call `on_progress` with what is missing whenever that changes."""
     select = Selection(fields=f"metadata.name={wish.target.name}")
     ref = APPLICATIONS.within(wish.target.namespace or cluster.argocd)
     reflector = Reflector(cluster.reader, ref, Application, select=select)
@@ -104,7 +107,7 @@ async def _end(
 
 
 async def _follow(reflector: Reflector[Application], states: asyncio.Queue[Told]) -> None:
-    """Every state in its order; None where there is none."""
+    """Queue every state in order; `None` if the Application does not exist."""
     try:
         async for change in reflector.changes():
             if change.new is not None:
@@ -116,7 +119,10 @@ async def _follow(reflector: Reflector[Application], states: asyncio.Queue[Told]
 
 
 async def _look(cluster: Cluster, memory: _Memory) -> KubeError | None:
-    """The next state, or after a while none; never before the first one."""
+    """Record the next state, or none after `REEVALUATE_INTERVAL`; wait for the first one without limit.
+
+    Return the error if the watch failed.
+    """
     try:
         async with asyncio.timeout(TICK if memory.seen else None):
             state = await memory.states.get()
@@ -148,7 +154,7 @@ def _judged(wish: Wish, memory: _Memory, now: datetime) -> Judgement:
 
 
 def _has_failed(state: ApplicationState) -> bool:
-    """Its last operation has, nobody asked for another, and what it should have done is not done."""
+    """Whether the last operation failed, no other one is requested, and the Application is not in sync."""
     operation = state.operation
     if operation is None or state.operation_requested or state.sync is Sync.SYNCED:
         return False
@@ -156,7 +162,10 @@ def _has_failed(state: ApplicationState) -> bool:
 
 
 def _failed_operation(wish: Wish, state: ApplicationState, lasted: timedelta) -> Failed | None:
-    """After a while: others may already be about to try again. The failure of another revision says nothing."""
+    """The failure, once it has lasted for the grace period: another client may be about to retry.
+
+    A failed operation on another revision does not count.
+    """
     operation = state.operation
     assert operation is not None
     is_ours = not wish.revisions or not operation.revisions or _wanted(wish.revisions, state) == operation.revisions
@@ -167,7 +176,7 @@ def _failed_operation(wish: Wish, state: ApplicationState, lasted: timedelta) ->
 
 
 def _wanted(asked: tuple[str, ...], state: ApplicationState) -> tuple[str, ...]:
-    """An abbreviated commit is the one that is shown, if that begins so."""
+    """The revisions to wait for; an abbreviated commit stands for the commit shown, if that starts with it."""
     shown = state.revisions
     if not asked:
         return wanted_revisions(state)

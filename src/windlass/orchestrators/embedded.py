@@ -1,4 +1,4 @@
-"""Runs a plan in this process: each step as soon as what it waits for has succeeded."""
+"""Orchestrator that runs a plan in this process and starts each step once its dependencies have succeeded."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """How a plan is run. `stop`: once it is set nothing starts any more, and what runs is let go.
+    """Callbacks and signals of a run. Once `stop` is set, no step starts and running steps are cancelled.
 
-    `broke` hears of a step that cannot go on for a reason that is not the platform's, and stops the run.
+    `on_error` receives an error that is not the platform's and prevents a step from continuing; it must stop the run.
     """
 
     carry_out: Callable[[Step], Awaitable[Ended]]
@@ -36,11 +36,11 @@ class Conduct:
     stop: asyncio.Event
     broke: Callable[[WindlassError], None]
     waits: Mapping[str, str] = field(default_factory=dict)
-    """What each step under way is waiting for, in its own words."""
+    """What each running step is waiting for, as text."""
 
 
 async def run(plan: Plan, platform: Platform, conduct: Conduct) -> tuple[Outcome, ...]:
-    """What became of every step, in the plan's order."""
+    """Run the plan; return the outcome of every step in plan order."""
     running = _Run(plan, platform, conduct)
     await running.to_the_end()
     failed = [outcome.name for outcome in running.outcomes.values() if outcome.result is Result.FAILED]

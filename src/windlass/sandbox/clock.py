@@ -1,9 +1,12 @@
-"""Time and chance as values: the only way either enters the sandbox, so that one seed gives one history."""
+"""`SandboxClock`: time and randomness of the sandbox.
+
+Nothing else in the sandbox reads the clock or draws random numbers, so the same seed always gives the same history.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import random  # noqa: TID251 - the one place where randomness comes in
+import random  # noqa: TID251 - the only module of the sandbox that draws random numbers
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,7 +16,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that a generated name spells nothing
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that a generated name is never a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Sources:
     sleep: Callable[[float], Awaitable[None]]
     chance: random.Random
     speed: float = 1.0
-    """How many of the sandbox's seconds pass in one of the event loop's."""
+    """Sandbox seconds per second of the event loop."""
 
     def timestamp(self) -> str:
         return told(self.now())
@@ -34,7 +37,7 @@ class Sources:
         return "".join(self.chance.choice(SUFFIX_LETTERS) for _ in range(5))
 
     async def wait(self, event: asyncio.Event, moments: list[datetime]) -> None:
-        """Until it happens; it does when the first of these moments has come. Without any, no timer is set."""
+        """Wait until the event is set, and set it at the earliest deadline. Without deadlines no timer is started."""
         left = [(moment - self.now()).total_seconds() / self.speed for moment in moments]
         timer = asyncio.get_running_loop().call_later(min(left), event.set) if left else None
         try:
@@ -46,18 +49,21 @@ class Sources:
 
 @lru_cache(maxsize=64)
 def told(moment: datetime) -> str:
-    """A moment as objects show it; most are told many times."""
+    """A time as objects store it (RFC 3339, whole seconds). Cached, because most times are formatted many times."""
     return moment.isoformat()[:19] + "Z"
 
 
 def real(speed: float = 1.0, seed: int | None = None) -> Sources:
-    """The wall clock and real chance, or seeded chance; with a speed, a clock that runs away from the wall's."""
+    """A clock that starts at the current wall time and runs `speed` times as fast.
+
+    Random numbers are unpredictable without a seed.
+    """
 
     def wall() -> datetime:
-        return datetime.now(UTC)  # noqa: TID251 - the one place where the wall clock comes in
+        return datetime.now(UTC)  # noqa: TID251 - the only place of the sandbox that reads the wall clock
 
     async def sleep(seconds: float) -> None:
-        await asyncio.sleep(seconds / speed)  # noqa: TID251 - likewise
+        await asyncio.sleep(seconds / speed)  # noqa: TID251 - the only place of the sandbox that really sleeps
 
     began = wall()
     return Sources(lambda: began + (wall() - began) * speed, sleep, random.Random(seed), speed)  # noqa: S311 - no secrets

@@ -1,6 +1,6 @@
-"""What a cluster does by itself: dependents follow owners, namespaces empty before they go, definitions get served.
+"""The controllers that every cluster runs: garbage collection, namespace deletion, and serving of custom resources.
 
-Driven by the store's changes alone; nothing polls.
+They react to changes of the store; nothing polls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.store import Change, Stored
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-REACTION = 0.05  # seconds from a change to what follows from it
+REACTION = 0.05  # seconds between a change and the reaction to it
 
 
 NAMESPACE_DONE = (
@@ -34,6 +34,8 @@ NAMESPACE_DONE = (
 
 
 class Collecting:
+    """Garbage collector, namespace controller, service account controller and CustomResourceDefinition controller."""
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._store = server.store
@@ -47,7 +49,7 @@ class Collecting:
         server.store.listen("", "", self._notice)
 
     def _notice(self, change: Change) -> None:
-        """Notes what has to be looked at; kinds are served from the moment their definition is stored."""
+        """Queue what the change affects. Kinds are served as soon as their CustomResourceDefinition is stored."""
         new = change.new
         if new.kind_id == custom_resources.DEFINITIONS:
             self._serve(change)
@@ -80,7 +82,7 @@ class Collecting:
                 catalogue.add(kind)
 
     def _accepts(self, definition: Body) -> bool:
-        """Within a group, a kind belongs to whoever defined it first."""
+        """Whether its kind is free: within a group, a kind belongs to the CustomResourceDefinition that came first."""
         group, name = definition["spec"]["group"], definition["spec"]["names"]["kind"]
         rivals = (kind for kind in self._server.catalogue if (kind.group, kind.kind) == (group, name))
         return all(kind.id == definition["metadata"]["name"] for kind in rivals)
@@ -92,7 +94,7 @@ class Collecting:
             await self.settle()
 
     async def settle(self) -> None:
-        """Does all that there is to do now."""
+        """Process everything queued; requests that failed for a temporary reason are queued again."""
         self._wakened.clear()
         work = {"object": self._object, "namespace": self._namespace, "kind": self._kind}
         again: dict[tuple[str, str], None] = {}
@@ -102,7 +104,7 @@ class Collecting:
             try:
                 await work[what](which)
             except (Refusal, Severed) as error:
-                # A refusal of what changed meanwhile is no matter: that change is noted, too.
+                # Ignore errors such as conflicts: the object changed in between, and that change is queued as well.
                 if isinstance(error, Severed) or error.code >= 429:
                     again[what, which] = None
         for what, which in again:
@@ -124,7 +126,7 @@ class Collecting:
             await self._orphaned(found, meta)
 
     async def _foreground(self, found: Stored, finalizers: list[str]) -> None:
-        """First the dependents, then the owner; only those that block it are waited for."""
+        """Delete the dependents, then the owner. Only dependents with blockOwnerDeletion delay the owner."""
         blocking = False
         for dependent in self._store.dependents(found.uid):
             meta = dependent.body["metadata"]
@@ -136,7 +138,7 @@ class Collecting:
             await self._release(found, finalizers, FOREGROUND)
 
     async def _orphaned(self, found: Stored, meta: Body) -> None:
-        """Goes with its last owner; loses references to owners that are gone while another lives."""
+        """Delete a dependent without existing owners; else remove its references to owners that do not exist."""
         living = [owner for owner in found.owners if self._lives(owner, found)]
         if not living:
             await self._delete(found, "Background")
@@ -183,7 +185,7 @@ class Collecting:
             self._finalize(found)
 
     async def _emptied(self, name: str) -> list[Stored]:
-        """Asks everything in a namespace to go, and says what is still there."""
+        """Delete every object in a namespace and return the objects that still exist."""
         left = []
         for kind_id in dict.fromkeys(kind.id for kind in self._server.catalogue if kind.namespaced):
             for item in self._store.list(kind_id, name):
@@ -213,7 +215,7 @@ class Collecting:
             await self._furnishing.create("configmaps", trust, namespace)
 
     async def _kind(self, name: str) -> None:
-        """A definition becomes established; one that is deleted takes its objects along first."""
+        """Establish a new CustomResourceDefinition; delete the custom resources of a deleted one before it goes."""
         found = self._store.get(custom_resources.DEFINITIONS, "", name)
         if found is None:
             return
@@ -233,7 +235,7 @@ class Collecting:
 
 
 def _namespace_conditions(left: list[Stored], now: str) -> list[Body]:
-    """What a terminating namespace says about the objects still in it."""
+    """Status conditions of a terminating namespace that still contains these objects."""
     kinds = Counter(item.kind_id for item in left)
     finalizers = Counter(name for item in left for name in item.body["metadata"].get("finalizers") or ())
     remaining = ", ".join(f"{kind}. has {count} resource instances" for kind, count in sorted(kinds.items()))

@@ -1,4 +1,4 @@
-"""The sandbox on a port of 127.0.0.1. The only module here that knows HTTP's library."""
+"""HTTP server for the sandbox on 127.0.0.1. The only module of the sandbox that imports the HTTP library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 @asynccontextmanager
 async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """Serves while entered; gives the address."""
+    """Serve while the context is open; yields the URL. Port 0 picks a free port."""
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         try:

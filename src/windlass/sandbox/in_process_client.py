@@ -1,4 +1,7 @@
-"""`Caller`: the verbs for code in the same process. No HTTP, but the same rules, faults and journal."""
+"""`InProcessClient`: the API verbs for code in the same process.
+
+There is no HTTP, but the same authorization, validation, faults and journal apply.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Caller:
-    """One identity's hands. Kinds are named `pods`, `deployments.apps`.
+    """A client that acts as one user. Kinds are named `pods`, `deployments.apps`.
 
-    Objects that come back are the caller's own, unless it shares them: then they are for reading only. Raises Refusal,
-    whose `code` and `reason` are those of the Status.
+    Returned objects are copies; with `share_objects` they are shared with the store and must not be modified. Raises
+    StatusError, whose `code` and `reason` are those of the Status.
     """
 
     def __init__(self, server: Server, user: User, agent: str, *, shares: bool = False) -> None:
@@ -37,7 +40,7 @@ class Caller:
         return await self._object(self._ask("get", kind, namespace, name))
 
     async def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
-        """The object, or None."""
+        """The object; `None` if it does not exist."""
         found = self._server.store.get(kind, namespace, name)
         return None if found is None else await self.get(kind, name, namespace)
 
@@ -58,7 +61,7 @@ class Caller:
         return await self._object(self._ask("update", kind, *where, body=body, subresource=subresource))
 
     async def patch(self, kind: str, name: str, changes: Any, namespace: str = "", *, subresource: str = "") -> Body:
-        """A merge patch (a mapping) or a JSON patch (a list)."""
+        """Apply a merge patch (`changes` is a mapping) or a JSON patch (a list)."""
         form = patches.MERGE if isinstance(changes, dict) else patches.JSON_PATCH
         ask = self._ask("patch", kind, namespace, name, body=changes, patch=form, subresource=subresource)
         return await self._object(ask)
@@ -75,13 +78,13 @@ class Caller:
         await self._perform(self._ask("delete", kind, namespace, name, options=options or DEFAULTS))
 
     def write_log(self, namespace: str, pod: str, container: str, text: str) -> None:
-        """Adds to what a container has written."""
+        """Append to the log of a container."""
         logs = self._server.subresources.logs
         key = (namespace, pod, container)
         logs[key] = logs.get(key, "") + text
 
     async def _perform(self, ask: Ask) -> Outcome:
-        await asyncio.sleep(0)  # noqa: TID251 - lets others run, as a network does
+        await asyncio.sleep(0)  # noqa: TID251 - yield to other tasks, as a network call would
         return await self._server.perform(ask)
 
     async def _object(self, ask: Ask) -> Body:

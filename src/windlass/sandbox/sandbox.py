@@ -1,4 +1,4 @@
-"""`Sandbox`: a whole cluster in one object. Start it, talk to it over HTTP or in the process, let actors run in it."""
+"""`Sandbox`: a simulated cluster with an API server, usable over HTTP or in process, that runs controllers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class Sandbox:
-    """`async with Sandbox() as sandbox`: at its end everything that runs in it is cancelled."""
+    """Use as `async with Sandbox() as sandbox`; leaving the context cancels every task started in it."""
 
     def __init__(self, given: Sources | None = None, *, enforce_rbac: bool = False) -> None:
         self.sources = given or clock.real()
@@ -49,24 +49,26 @@ class Sandbox:
         for task in self._running:
             task.cancel()
         if isinstance(error, asyncio.CancelledError):
-            await self._tasks.__aexit__(kind, error, trace)  # perhaps because an actor failed: that is told
+            # If a failed controller caused the cancellation, this raises its error.
+            await self._tasks.__aexit__(kind, error, trace)
         else:
-            await self._tasks.__aexit__(None, None, None)  # what went wrong in the body is told as it is
+            # An error in the body propagates unchanged, not wrapped in an exception group.
+            await self._tasks.__aexit__(None, None, None)
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
-        """Lets an actor run until the sandbox ends; its failure ends the sandbox."""
+        """Run a controller until the sandbox ends; an error in it ends the sandbox."""
         task = self._tasks.create_task(work, name=name)
         self._running.append(task)
         return task
 
     def caller(self, user: User = ADMIN, *, agent: str = "", shares: bool = False) -> Caller:
-        """The API for actors and tests in the same process."""
+        """A client for controllers and tests in the same process."""
         return Caller(self.server, user, agent or user.name.rpartition(":")[2], shares=shares)
 
     async def handle(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
     ) -> Answer:
-        """One HTTP request without a socket. Header names are in canonical form: `Content-Type`."""
+        """Handle one HTTP request without a socket. Header names must be in canonical form: `Content-Type`."""
         answer = await http_routes.handle(self.server, method, target, headers, body, user)
         date = format_datetime(self.sources.now(), usegmt=True)
         return replace(answer, headers=(*answer.headers, ("Date", date)))

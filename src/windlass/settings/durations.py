@@ -1,4 +1,4 @@
-"""Durations as people write them: `90s`, `10m`, `1h30m`."""
+"""Durations in configuration files and options: `90s`, `10m`, `1h30m`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PARTS = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.A
 
 
 def parse_duration(text: object) -> timedelta:
-    """ValueError says what is expected."""
+    """Raises ValueError with a message that states the expected format."""
     found = _PARTS.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise ValueError("must be a duration like 90s, 10m or 1h30m")

@@ -1,4 +1,7 @@
-"""`environment.yaml`: where a platform goes, and where it comes from."""
+"""The schema of `environment.yaml`: the target of a platform and the git repository it comes from.
+
+Docstrings of the models are descriptions in docs/schemas/environment.json.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pydantic import AfterValidator
 from windlass.settings.file_fields import Duration, FileModel, Name, RetriesEntry, Text
 
 _CREDENTIALS = re.compile(r"^(https?://[^/@]*@|[a-z0-9+.-]+://[^/@]*:[^/@]*@)", re.IGNORECASE)
-"""Before the host of an address: a password, or over HTTP a token alone. `ssh://git@` is none."""
+"""Credentials in a URL, before the host: a password, or for HTTP also a token alone. `ssh://git@` is allowed."""
 
 
 def _without_credentials(address: str) -> str:

@@ -1,4 +1,4 @@
-"""What the fields of both files have in common: names, durations, and refusal of what nobody knows."""
+"""Field types and the base model of the platform file and the environment file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Text = Annotated[str, StringConstraints(min_length=1)]
 
 
 class FileModel(BaseModel):
-    """Written in camel case. `null` means the same as not written."""
+    """A mapping in camel case. Unknown fields are errors; `null` is the same as a missing field."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True

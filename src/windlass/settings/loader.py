@@ -1,4 +1,4 @@
-"""The one reader of files: options, variables and mounts become `Settings`, or every mistake in them."""
+"""Loads `Settings` from options, environment variables, files and mounts, or reports every problem in them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Model = TypeVar("Model", EnvironmentFile, PlatformFile)
 @dataclass(frozen=True, slots=True)
 class Settings:
     values: Mapping[str, Value]
-    """By name of the setting; see `variables.SETTINGS`."""
+    """By setting name; see `variables.SETTINGS`."""
     assembled: Assembled
     environment: Checked[EnvironmentFile] | None
     mounts: Mounts
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All that comes from outside, besides files."""
+    """The inputs of a command other than files."""
 
     options: Mapping[str, str | None]
     environ: Mapping[str, str]
@@ -50,7 +50,11 @@ class Inputs:
 
 
 def load(inputs: Inputs, action: str = "") -> Settings:
-    """`action`: deploy, validate or teardown; what that one needs must be there. Without one, nothing must."""
+    """Load all settings; raises InvalidSettings with every problem found.
+
+    If `action` is deploy, validate or teardown, the settings that it requires must be given. Without an action none is
+    required.
+    """
     values, mistakes = read_settings(
         inputs.options, inputs.environ, {"log-format": "text"} if inputs.is_terminal else {}
     )
@@ -69,7 +73,7 @@ def load(inputs: Inputs, action: str = "") -> Settings:
 
 
 def _read(value: Value, model: type[Model], mistakes: list[Mistake]) -> Checked[Model] | None:
-    """None if there is no such file, or if it is a wrong one. A file that somebody named must be there."""
+    """Read and check a file; `None` if it is missing or invalid. Only a file at the default path may be missing."""
     path = Path(str(value.value))
     try:
         content = path.read_bytes()
@@ -88,7 +92,7 @@ def _read(value: Value, model: type[Model], mistakes: list[Mistake]) -> Checked[
 
 
 def _wrong_scope(values: Mapping[str, Value], found: Assembled, mistakes: list[Mistake]) -> list[Mistake]:
-    """Names are looked up only in a platform that was read well."""
+    """Problems of the scope; none if the platform file is invalid, because names cannot be looked up then."""
     path = str(values["dag"].value)
     scope = values["scope"].value if "scope" in values else None
     if not isinstance(scope, Scope) or any(mistake.where.startswith(path) for mistake in mistakes):
@@ -101,7 +105,7 @@ def _wrong_scope(values: Mapping[str, Value], found: Assembled, mistakes: list[M
 
 
 def _with_file(values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None) -> Mapping[str, Value]:
-    """The environment file gives the time limit where neither option nor variable does."""
+    """Take the timeout from the environment file if neither option nor variable sets it."""
     limit = environment.model.timeouts.overall if environment else None
     if environment is None or limit is None or not values["timeout"].is_default:
         return values

@@ -1,4 +1,4 @@
-"""What is mounted: credential files by name, whose contents are read by who needs them, and health checks."""
+"""Mounted files: secrets, which are found here but read where they are used, and health checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windlass.settings.variables import Value
 
 SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
-LARGEST_SCRIPT = 256 << 10  # bytes
+LARGEST_SCRIPT = 256 << 10  # 256 KiB
 _HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
 
 
@@ -23,15 +23,15 @@ _HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
 class Mounts:
     secrets: Mapping[str, Path] = field(default_factory=dict)
     health_checks: Mapping[tuple[str, str], Path] = field(default_factory=dict)
-    """By group and kind."""
+    """Paths by group and kind."""
     health_scripts: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Their contents: Lua without mistakes of grammar."""
+    """Contents by group and kind: Lua without syntax errors."""
     notices: tuple[str, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 
 
 def read_mounts(values: Mapping[str, Value]) -> Mounts:
-    """A directory that nobody named need not be there."""
+    """List both directories. Only a directory at its default path may be missing."""
     known: dict[str, Path] = {}
     checks: dict[tuple[str, str], Path] = {}
     notices: list[str] = []
@@ -63,7 +63,7 @@ def _unreadable(path: Path) -> Iterator[Mistake]:
 
 
 def _script(path: Path) -> str | Mistake:
-    from windlass.lua.interpreter import mistake_in  # noqa: PLC0415 - lazy: without a check nobody needs Lua
+    from windlass.lua.interpreter import mistake_in  # noqa: PLC0415 - lazy: Lua is needed only for a check
 
     try:
         if path.stat().st_size > LARGEST_SCRIPT:
@@ -78,7 +78,7 @@ def _script(path: Path) -> str | Mistake:
 
 
 def _files(value: Value, mistakes: list[Mistake]) -> list[Path]:
-    """Kubernetes keeps its own entries, whose names begin with two dots, in a mounted volume."""
+    """Files of a mounted directory, without the entries that Kubernetes adds (their names begin with two dots)."""
     directory = Path(str(value.value))
     try:
         return sorted(path for path in directory.iterdir() if not path.name.startswith(".."))

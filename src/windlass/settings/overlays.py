@@ -1,6 +1,6 @@
-"""Platform files laid over each other: the embedded reference, then the user's, which adds, or replaces what it gives.
+"""Overlays platform files: the embedded reference platform, then the user's file, which adds to it or overrides it.
 
-Every dependency remembers where it was written, so that a mistake can say so.
+Every dependency keeps its location in a file, for error messages.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from windlass.settings.yaml_positions import Checked, Marks, Path
 
 Places = dict[str, str]
-"""By name: where it stands."""
+"""Locations in files, by name."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One application as all files together describe it; `fields` are those that somebody gave."""
+    """One application as described by all files; `fields` has only the fields that a file gives."""
 
     name: str
     stack: str
@@ -30,7 +30,7 @@ class Node:
     fields: dict[str, Any] = field(default_factory=dict)
     needs: Places = field(default_factory=dict)
     states_needs: bool = False
-    """Whether somebody wrote what it waits for, be it nothing."""
+    """Whether a file gives its `dependsOn`, even an empty one."""
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def _places(names: list[str], path: Path, marks: Marks) -> Places:
 
 
 def _given(entry: ApplicationEntry) -> Mapping[str, Any]:
-    """Fields by name, those of `timeouts` and `retries` among them; what is null was not given."""
+    """The fields that are not null, by name, including those of `timeouts` and `retries`."""
     fields: dict[str, Any] = {
         "profile": entry.profile,
         "critical": entry.critical,

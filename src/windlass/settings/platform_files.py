@@ -1,4 +1,7 @@
-"""`dag.yaml`: the stacks and applications of a platform, what waits for what, and how patient to be."""
+"""The schema of `dag.yaml`: the stacks and applications of a platform, their dependencies and their timeouts.
+
+Names of the models and their docstrings are part of docs/schemas/platform.json.
+"""
 
 from __future__ import annotations
 

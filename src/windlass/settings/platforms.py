@@ -1,4 +1,4 @@
-"""Platform files and the environment file become one `Platform`, or all their mistakes."""
+"""Builds a `Platform` from platform files and the environment file, or lists every problem in them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ DEFAULT_PROFILE = "simple"
 class Assembled:
     platform: Platform
     places: Mapping[str, str]
-    """By node: where it is written."""
+    """Location in a file, by node."""
     edge_places: Mapping[tuple[str, str], str]
-    """By node and what it says itself that it waits for."""
+    """Location by node and dependency, for the dependencies in the node's own `dependsOn`."""
     without_profile: tuple[str, ...]
     stated: frozenset[str]
-    """The nodes whose own `dependsOn` is written, be it empty; annotations of their Applications do not count."""
+    """Nodes with a `dependsOn` of their own, even an empty one; annotations of their Applications are ignored."""
 
 
 @cache
@@ -58,7 +58,7 @@ def reference() -> Checked[PlatformFile]:
 def assembled(
     document: Checked[PlatformFile] | None, environment: EnvironmentFile | None = None
 ) -> Assembled | list[Mistake]:
-    """Without a file: the reference platform."""
+    """Build the platform of a file; without one, the reference platform. Returns all problems if there are any."""
     file = document or reference()
     layers = Layers()
     if document is not None and document.model.spec.extends:
@@ -124,7 +124,7 @@ def _stacks(layers: Layers) -> tuple[Stack, ...]:
 
 
 def _needs(layers: Layers, stacks: tuple[Stack, ...]) -> Mapping[str, Places]:
-    """Of each node its own dependencies and those of its stack, with their places; without stacks only its own."""
+    """Each node's own dependencies and, if stacks are given, those of its stack, with their locations."""
     by_stack = stack_needs(stacks)
     return {
         name: {**dict.fromkeys(by_stack.get(node.stack, ()), layers.stacks[node.stack].place), **node.needs}
@@ -177,7 +177,10 @@ def _target(node: Node) -> ApplicationRef | ResourceRef:
 
 
 class _Profiles:
-    """For each value the nearest that gives it: node, profile of the file, environment file, embedded profile."""
+    """Resolves each value from the first source that gives it.
+
+    The order is: node, profile of the platform file, environment file, embedded profile.
+    """
 
     def __init__(self, own: Mapping[str, Profile], environment: EnvironmentFile | None) -> None:
         self._own = own

@@ -1,4 +1,4 @@
-"""What is wrong with what somebody wrote. Mistakes are collected, and shown all at once."""
+"""Problems in settings and files. They are collected, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`where`: file:line:column, a variable or an option."""
+    """`where` is file:line:column, an environment variable or an option."""
 
     where: str
     what: str

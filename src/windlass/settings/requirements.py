@@ -1,4 +1,4 @@
-"""What an action needs before it may begin. Nothing is read as a default that somebody has to say."""
+"""The settings that an action requires. Required settings have no defaults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = ("deploy", "validate", "teardown")
 def mistakes_for(
     action: str, values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None
 ) -> Iterator[Mistake]:
-    """Of values that were read well; those that were not have been told already."""
+    """Problems with required settings. Values that failed to parse are absent here and have been reported already."""
     yield from _access(values)
     if "environment" in values and values["environment"].value is None:
         yield Mistake("", "the target environment is missing", "--environment or ENVIRONMENT")
@@ -32,7 +32,7 @@ def mistakes_for(
 
 
 def _access(values: Mapping[str, Value]) -> Iterator[Mistake]:
-    """Exactly one way to the cluster; an option wins over the variables."""
+    """Exactly one source of credentials must be given; an option overrides the variables."""
     ways = [name for name in ("kubeconfig", "kubeconfig-data", "in-cluster") if _is_given(values, name)]
     options = [name for name in ways if values[name].origin.startswith("--")]
     if "kubeconfig-data" in values and len(options or ways) != 1:
@@ -43,7 +43,7 @@ def _access(values: Mapping[str, Value]) -> Iterator[Mistake]:
 
 
 def wrong_environment(values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None) -> Iterator[Mistake]:
-    """The file says another environment than the caller: the wrong file was mounted."""
+    """The environment file is of another environment than the one requested, probably a wrong mount."""
     if environment is None or not _is_given(values, "environment"):
         return
     wanted, name = str(values["environment"].value), environment.model.name

@@ -1,4 +1,7 @@
-"""The JSON Schemas of both files, for editors. Published in docs/schemas; a test compares."""
+"""The JSON Schemas of platform file and environment file, for editors.
+
+They are published in docs/schemas; a test compares the published files with these.
+"""
 
 from __future__ import annotations
 

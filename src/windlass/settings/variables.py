@@ -1,4 +1,7 @@
-"""Every setting there is: option, variable, default, and how its text is read. Light: `--help` reads this."""
+"""The table of settings: option, environment variable, default and parser of each.
+
+`--help` loads this module, so it must not import anything slow.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ PLAIN_CREDENTIALS: Mapping[str, str] = {
     "ARGOCD_TOKEN": "/secrets/argocd-token",
     "ARGOCD_PASSWORD": "/secrets/argocd-token",
 }
-"""Variables that would hold a secret in plain text, and where it belongs instead."""
+"""Variables that would hold a secret in plain text, and the file to mount instead."""
 
 
 def _one_of(*words: str) -> Callable[[str], str]:
@@ -47,7 +50,7 @@ def _switch(text: str) -> bool:
 def _base64(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
-    except ValueError:  # also of what is not ASCII
+    except ValueError:  # also raised for text that is not ASCII
         raise ValueError("must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig") from None
 
 
@@ -73,7 +76,7 @@ def _port(text: str) -> int:
 
 
 def _gateway(text: str) -> str:
-    """Errors do not show the URL: it may hold a password."""
+    """Errors do not contain the URL, because it may contain a password."""
     try:
         url = urlsplit(text)
         usable = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query + url.fragment
@@ -176,7 +179,7 @@ BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a setting is, and who said so."""
+    """The value of a setting; `origin` is the option, variable or file location that it comes from, or `default`."""
 
     setting: Setting
     value: object
@@ -191,7 +194,10 @@ class Value:
 def read_settings(
     options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[dict[str, Value], list[Mistake]]:
-    """Option before variable before default; an empty text is one that was not given. Every mistake is told."""
+    """Read every setting: an option overrides a variable, which overrides the default; empty text counts as not given.
+
+    Returns the values that could be parsed and all problems.
+    """
     values: dict[str, Value] = {}
     mistakes = list(_plain_credentials(environ))
     for setting in SETTINGS:

@@ -1,4 +1,4 @@
-"""A YAML file with the place of each of its values, checked against a model: all mistakes, each with its line."""
+"""YAML files checked against a model, with the position of every value: each problem names its line."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ _Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader",
 
 @dataclass(frozen=True)
 class Marks:
-    """Where in a file a value stands. What came in by an alias or a merge has the place of what it came into."""
+    """Positions of the values of a YAML file.
+
+    Values that come from an alias or a merge key have the position of the node that uses it.
+    """
 
     where: str
     content: bytes
 
     def at(self, path: Path) -> tuple[int, int]:
-        """Line and column, from 1; of what is missing, those of what it is missing in."""
+        """Line and column, counted from 1. A missing value has the position of its nearest existing parent."""
         while path not in self._marks and path:
             path = path[:-1]
         return self._marks[path]
@@ -59,7 +62,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Checked(Generic[Model]):
-    """A file that has the right shape."""
+    """The content of a valid file, with the positions of its values."""
 
     model: Model
     marks: Marks
@@ -115,7 +118,7 @@ def _property(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _resolved(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Through references, and through `this or null`."""
+    """Follow a `$ref`, and choose the other alternative of a nullable type."""
     for choice in here.get("anyOf", []):
         if choice.get("type") != "null":
             here = choice

@@ -1,4 +1,4 @@
-"""`InProcessTransport`: the client's way straight into a sandbox, without a socket; and how a crash cuts it."""
+"""`InProcessTransport`: connects the client to a sandbox in the same process, and simulates a crash of the client."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ AGENT = "windlass"
 
 
 class Crashed(Unreachable):
-    """The process is dead: whatever it still tries to do, nothing leaves it."""
+    """Raised for every request after the simulated crash of the process."""
 
     def __init__(self) -> None:
         super().__init__("the process has crashed", passing=False)
 
 
 class InProcessTransport:
-    """Implements `Transport`. After `crash()` every call raises, so that no `finally` can clean up."""
+    """Implements `Transport`. After `crash()` every call raises, so that no `finally` block can clean up."""
 
     def __init__(self, sandbox: Sandbox, user: User, *, agent: str = AGENT) -> None:
         self._sandbox = sandbox
@@ -77,7 +77,7 @@ class InProcessTransport:
             raise Crashed
         headers = {"User-Agent": self._agent, **dict(request.headers)}
         try:
-            await asyncio.sleep(0)  # noqa: TID251 - lets others run, as a network does
+            await asyncio.sleep(0)  # noqa: TID251 - lets other tasks run, as a network call would
             return await self._sandbox.handle(request.method, request.target, headers, request.body or b"", self._user)
         except Severed as severed:
             raise _lost(severed) from None

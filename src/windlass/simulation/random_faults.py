@@ -1,4 +1,4 @@
-"""A bad day of a cluster, drawn by chance: slow and refused calls, cut watches, health that is not true."""
+"""Random faults of a cluster: slow and failing calls, cut watches, and health that is stale or wrong."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from windlass.sandbox.clock import Sources
 
-LATENCY = 0.05  # seconds by which every answer is late
-CALLS = 3  # of one application, about: where among them a fault hits is left to chance
+LATENCY = 0.05  # seconds added to every response
+CALLS = 3  # approximate; a fault hits a random one of them
 REFUSALS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("answers 429", {"code": 429, "retry_after": 1}),
     ("answers 503", {"code": 503, "kind": APPLICATIONS}),
@@ -24,22 +24,27 @@ REFUSALS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("connections lost before", {"sever": "before", "kind": APPLICATIONS}),
     ("connections lost after", {"sever": "after", "kind": APPLICATIONS}),
 )
-"""Not of the lock: a run that cannot renew it for ten seconds ends, as it should: who else is at work is unknown."""
+"""Labels and faults. Apart from 429, none hits the lock.
+
+A run that cannot renew its lock for ten seconds must end, because another run may hold the lock by then.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
+    """The faults of one simulated run, and a record of those that occurred."""
+
     faults: tuple[tuple[str, Fault], ...]
     lies: Mapping[str, Lie]
-    """By name: what it shows after a sync before it shows the truth."""
+    """By node: the outdated status that its Application shows for a while after a sync."""
     cuts: tuple[float, ...]
-    """Seconds until all watches are cut."""
+    """Times, in seconds from the start, at which all watches are cut."""
     cut: list[int] = field(default_factory=list)
-    """How many there were, each time."""
+    """The number of watches that were cut, for each time."""
 
     @property
     def hits(self) -> Mapping[str, int]:
-        """What went wrong, and how often."""
+        """Number of occurrences by kind of fault."""
         found: dict[str, int] = {}
         for word, fault in self.faults:
             found[word] = found.get(word, 0) + fault.hits
@@ -47,7 +52,7 @@ class Disturbance:
 
 
 def drawn(sources: Sources, user: str, names: Sequence[str], seconds: float) -> Disturbance:
-    """For calls of a user about these nodes, over so many seconds."""
+    """Choose random faults for the calls of a user about these nodes, spread over `seconds`."""
     chance, rounds = sources.chance, 1 + len(names) // 10
     faults = [("answers late", Fault(user=user, times=None, latency=LATENCY))]
     for word, fields in REFUSALS:

@@ -1,4 +1,4 @@
-"""A cluster in virtual time on which a platform can be raised before there is any: stand-ins, and faults by chance."""
+"""A simulated cluster in virtual time that a platform can be deployed to: stand-in workloads and random faults."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Cluster:
     conducts: Mapping[str, Conduct]
 
     def begin(self, name: str) -> None:
-        """The turn of a node has come: one that is an object of its own appears, and gets ready in its time."""
+        """Called when a node starts. If the node is a resource, create it; it becomes ready after its time."""
         ref = self.platform.applications[name].target
         if isinstance(ref, ResourceRef):
             self.sandbox.start(self._appear(name, ref), name=f"stand-in of {name}")
@@ -69,7 +69,7 @@ class Cluster:
         await calls.patch(kind.id, ref.name, {"status": status}, namespace)
 
     def disturb(self, disturbance: Disturbance) -> None:
-        """From now on."""
+        """Inject the faults from now on."""
         for _, fault in disturbance.faults:
             self.sandbox.server.faults.add(fault)
         for name, lie in disturbance.lies.items():
@@ -89,7 +89,7 @@ class Cluster:
 
 @asynccontextmanager
 async def raised(platform: Platform, conducts: Mapping[str, Conduct], seed: int) -> AsyncIterator[Cluster]:
-    """With Argo CD and the platform's stand-ins in a repository; nothing of it is deployed."""
+    """Start a cluster with Argo CD and a repository of the platform's stand-ins, of which nothing is deployed yet."""
     async with Sandbox(virtual_time.virtual_sources(seed)) as sandbox:
         await install_workloads(sandbox)
         argocd = await install_argocd(sandbox)
@@ -102,7 +102,7 @@ async def raised(platform: Platform, conducts: Mapping[str, Conduct], seed: int)
 
 
 async def _prepare(sandbox: Sandbox, targets: Iterable[ApplicationRef | ResourceRef]) -> None:
-    """Namespaces, and definitions of kinds that the sandbox does not have."""
+    """Create the namespaces, and the CustomResourceDefinitions of kinds that the sandbox does not serve."""
     calls, catalogue = sandbox.caller(), sandbox.server.catalogue
     targets = list(targets)
     for namespace in sorted({ref.namespace for ref in targets if ref.namespace} - {ARGOCD}):

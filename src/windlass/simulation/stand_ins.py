@@ -1,4 +1,4 @@
-"""A repository that stands in for a platform's own: each application is a Deployment that takes its time. Pure."""
+"""Manifests of a stand-in repository: each application is a Deployment that becomes ready after a set time. Pure."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
 
 ROOT = "root"
-"""The folder of the chart that defines the Applications."""
+"""Folder of the chart with the Applications."""
 NAMESPACE = "default"
 BROKEN = "ImagePullBackOff"
-LONGEST = 50  # letters of a name that pods can be named after
+LONGEST = 50  # longer names are shortened, so that names of pods derived from them are valid
 
 
 @dataclass(frozen=True, slots=True)
 class Conduct:
-    """How the stand-in of one node behaves."""
+    """How the stand-in workload of a node behaves."""
 
     ready_after: float = 0.5
-    """Seconds."""
+    """Seconds until it is ready."""
     is_failing: bool = False
     progress_deadline: int = 600
-    """Seconds after which a roll-out that does not move is given up; one that gets ready is never given up."""
+    """Seconds without progress after which the rollout of a failing workload fails; see `effective_deadline`."""
 
     @property
     def deadline(self) -> int:
+        """Extended by the time to become ready, so that a workload that will become ready never misses its deadline."""
         return self.progress_deadline + (0 if self.is_failing else int(self.ready_after))
 
     @property
@@ -44,7 +45,7 @@ class Conduct:
 
 
 def files(platform: Platform, repository: str, conducts: Mapping[str, Conduct]) -> dict[str, Any]:
-    """A chart with every Application of the platform, and a folder of manifests for each; objects by path."""
+    """Files by path: a chart with all Applications of the platform, and a folder of manifests for each of them."""
     found: dict[str, Any] = {f"{ROOT}/Chart.yaml": "name: platform\nversion: 1.0.0\n", f"{ROOT}/values.yaml": ""}
     for name, node in platform.applications.items():
         if isinstance(node.target, ApplicationRef):

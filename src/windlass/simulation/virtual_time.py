@@ -1,10 +1,10 @@
-"""An event loop whose clock jumps to the next timer instead of waiting for it: hours in milliseconds."""
+"""An event loop with virtual time: its clock jumps to the next timer, so that hours take milliseconds."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import random  # noqa: TID251 - seeded, handed on as a value
+import random  # noqa: TID251 - seeded, passed on as a value
 import selectors
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 R = TypeVar("R")
-LONGEST = 30 * 86_400.0  # seconds of virtual time: watches renew themselves for ever, a run must not
+LONGEST = 30 * 86_400.0  # virtual seconds; a limit is needed because watches reconnect for ever
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Deadlock(WindlassError):
-    """Nothing would ever happen again, or only what always happens."""
+    """The run can never finish: no timer is set, or the limit of virtual time has passed."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -38,10 +38,10 @@ class _JumpingSelector(selectors.DefaultSelector):
             names = ", ".join(self.waiting())
             raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'nobody'}")
         if not timeout:
-            return []  # somebody is ready, and nobody else is to be heard of: there are no sockets
+            return []  # a callback is ready, and there are no sockets to poll
         self.now += max(0.0, timeout)
         if self.now > self._limit:
-            limit, self._limit = self._limit, float("inf")  # told once; what is cancelled then may still clean up
+            limit, self._limit = self._limit, float("inf")  # raised once, so that cancelled tasks can clean up
             raise Deadlock(f"not done after {limit:g} s of virtual time; waiting: {', '.join(self.waiting())}")
         return super().select(0)
 
@@ -56,7 +56,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._jumping.now
 
     def _waiting(self) -> list[str]:
-        """What waits, and where: task by task, sorted."""
+        """All tasks with the function each waits in, sorted."""
         found = []
         for task in asyncio.all_tasks(self):
             frames = task.get_stack(limit=1)
@@ -66,7 +66,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def _moments() -> Callable[[], datetime]:
-    """The running loop's time as moments; most are asked for many times."""
+    """The time of the running loop as datetimes. The last one is cached, because most are requested many times."""
     time = asyncio.get_running_loop().time
     last = (0.0, EPOCH)
 
@@ -80,23 +80,23 @@ def _moments() -> Callable[[], datetime]:
 
 
 def virtual_clock(chance: Callable[[], float] = lambda: 0.5) -> Clock:
-    """The client's clock on the running loop's time; by default without chance."""
+    """A clock for the client, on the time of the running loop; by default without randomness."""
     return Clock(now=_moments(), monotonic=asyncio.get_running_loop().time, random=chance)
 
 
 def virtual_sources(seed: int = 0) -> Sources:
-    """The sandbox's time and chance on the running loop's time."""
+    """Time and randomness for the sandbox, on the time of the running loop."""
     return Sources(
         now=_moments(),
-        sleep=asyncio.sleep,  # noqa: TID251 - of the loop that jumps
-        chance=random.Random(seed),  # noqa: S311 - wanted: the same every time
+        sleep=asyncio.sleep,  # noqa: TID251 - uses the virtual time of the loop
+        chance=random.Random(seed),  # noqa: S311 - must be reproducible
     )
 
 
 def run(main: Coroutine[Any, Any, R], *, limit: float = LONGEST) -> R:
-    """Runs to the end. Raises Deadlock where nothing can happen any more, or the end is not there in `limit` s."""
+    """Run a coroutine in virtual time. Raises Deadlock if it can never finish or takes more than `limit` seconds."""
     rarely, usual = (500_000, 50, 100), gc.get_threshold()
-    gc.set_threshold(*rarely)  # at the usual pace it takes an eighth of a run
+    gc.set_threshold(*rarely)  # with the default thresholds it takes an eighth of the run time
     try:
         with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit)) as runner:
             return runner.run(main)

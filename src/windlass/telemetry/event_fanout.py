@@ -1,4 +1,4 @@
-"""One run, many who follow it: whatever happens to one of them, the run and the others go on."""
+"""Passes the events of a run to several receivers; a receiver that fails affects neither the run nor the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Receiver(Protocol):
 
 
 class Redacting:
-    """A receiver that hears the words of others without their secrets. A log hides them itself, in its lines."""
+    """Redacts events and reports before it passes them on. `EventLog` needs no such wrapper: its logger redacts."""
 
     def __init__(self, receiver: Receiver, redact: Callable[[str], str]) -> None:
         self._receiver = receiver
@@ -34,7 +34,10 @@ class Redacting:
 
 
 class Telling:
-    """A `Tell` that passes on to receivers by name. One that raises is dropped, and the others are told so, once."""
+    """An `EmitEvent` that calls all receivers.
+
+    A receiver that raises is dropped, and the remaining receivers get one notice about it.
+    """
 
     def __init__(self, receivers: Mapping[str, Receiver]) -> None:
         self._receivers = dict(receivers)
@@ -48,13 +51,13 @@ class Telling:
     def _pass_on(self, pass_to: Callable[[Receiver], None]) -> None:
         for name in list(self._receivers):
             if (receiver := self._receivers.get(name)) is None:
-                continue  # dropped since, by what was told about another
+                continue  # dropped while handling the notice about another receiver
             try:
                 pass_to(receiver)
-            except Exception as error:  # noqa: BLE001 - a view that breaks must not end a deploy
+            except Exception as error:  # noqa: BLE001 - a broken live view must not end a deploy
                 self._drop(name, error)
 
     def _drop(self, name: str, error: Exception) -> None:
-        """Ends: each call leaves one receiver less."""
+        """Drop a receiver and notify the others. The recursion ends, because each call removes one receiver."""
         if self._receivers.pop(name, None) is not None:
             self(Noticed(Level.WARN, f"{name} broke and is left out from now on: {type(error).__name__}"))

@@ -1,4 +1,4 @@
-"""What happened, as log lines: level, words and the component they are about. Pure."""
+"""Events and reports as log lines: level, message and component. Pure functions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def of_event(event: Event) -> Iterator[Line]:
 
 
 def of_report(report: Report) -> Iterator[Line]:
-    """How it ended, and of what failed that which the events did not tell."""
+    """The verdict, and the diagnostics of failures, which the events did not contain."""
     summary, calls = report.summary, report.metrics.calls
     for failure in report.failures:
         for diagnostic in failure.diagnostics:

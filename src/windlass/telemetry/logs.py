@@ -1,4 +1,4 @@
-"""Log lines whose keys and form are a contract. What hides secrets stands last before the line is written."""
+"""The log, whose keys and line formats are a contract. Redaction is the last step before a line is formatted."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
     from windlass.telemetry.log_lines import Line
 
-LONGEST_MESSAGE = 4_000  # characters: container runtimes cut a line at 16 KiB
-FOREIGN = ("message", "component")  # all else are words of ours
+LONGEST_MESSAGE = 4_000  # characters; container runtimes split a line at 16 KiB
+FOREIGN = ("message", "component")  # the other keys never contain external text
 NONE = "-"
 
 _NUMBERS = {
@@ -54,7 +54,7 @@ class LogOptions:
 def logger(
     stream: TextIO, options: LogOptions, now: Callable[[], datetime], redact: Callable[[str], str]
 ) -> FilteringBoundLogger:
-    """Takes `phase` and `component` with each message; both may be left out."""
+    """A logger that accepts the optional keywords `phase` and `component` with each message."""
     render = _json if options.form is LogForm.JSON else _text
     processors: list[Processor] = [_keys(options, now), _redacting(redact), render]
     made: FilteringBoundLogger = structlog.wrap_logger(
@@ -66,7 +66,7 @@ def logger(
 
 
 class EventLog:
-    """Follows a run: remembers its phase, and logs what it is told."""
+    """Receiver that logs the events and the report of a run, each line with the current phase."""
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
@@ -87,7 +87,7 @@ class EventLog:
 
 @contextmanager
 def library_logs(tell: Tell) -> Iterator[None]:
-    """What libraries log, from warnings up, is told too; else it would stand between our lines, with its secrets."""
+    """Emit library log records from WARNING up as events; otherwise they reach stderr unformatted and unredacted."""
     handler = _LibraryHandler(tell)
     logging.getLogger().addHandler(handler)
     try:
@@ -109,7 +109,7 @@ class _LibraryHandler(logging.Handler):
 
 
 def _keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
-    """Exactly the keys of the contract, in its order."""
+    """Build an event with exactly the keys of the contract, in their order."""
     trace = {name: value for name in ("trace_id", "span_id") if (value := getattr(options, name))}
 
     def keep(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -128,7 +128,7 @@ def _keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
 
 
 def _redacting(redact: Callable[[str], str]) -> Processor:
-    """A message is cut only afterwards: half of a secret would not be known as one."""
+    """Redact, then truncate: a secret that was cut in half would not be recognized."""
 
     def hide(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         for key in FOREIGN:
@@ -149,10 +149,10 @@ def _text(_: WrappedLogger, __: str, event: EventDict) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Half a surrogate pair is no character: readers of JSON would refuse the line."""
+    """Lone surrogates escaped: JSON parsers would reject the line."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _printable(text: str) -> str:
-    """A line is one line, and does nothing to a terminal, whatever somebody put into a message."""
+    """Non-printable characters escaped, so that a message cannot add lines or control the terminal."""
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,4 +1,4 @@
-"""Metrics out, by every way that was asked for, around one action."""
+"""Exports the metrics of one action to every configured sink: HTTP endpoint, file, Pushgateway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """None of them unless asked for."""
+    """Where metrics are exported to; no sink is enabled by default."""
 
     port: int | None = None
     address: str = LOOPBACK
@@ -33,7 +33,11 @@ class Ways:
 
 @asynccontextmanager
 async def emitting(metrics: Metrics, ways: Ways, tell: Tell) -> AsyncIterator[None]:
-    """A port or a file that cannot be had is told before the action begins; what fails at its end is only a warning."""
+    """Export metrics while the action in the `async with` block runs and when it ends.
+
+    An unusable port or file raises `InvalidInput` before the action starts; a failed export at its end is only a
+    warning.
+    """
     async with AsyncExitStack() as stack:
         if ways.port is not None:
             address, port = await stack.enter_async_context(served(metrics.text, ways.address, ways.port))

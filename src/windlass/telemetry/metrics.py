@@ -1,4 +1,7 @@
-"""The four metrics of an action. No text of others gets in: labels are names of the platform and words of ours."""
+"""The four metrics of an action.
+
+Labels are names from the platform and fixed words only, never external text, so they need no redaction.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JOB = "windlass"
 BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 2700, 3600, 5400, 7200)
-"""Seconds: from a plan that finds nothing to do up to two hours, the time limit of a run unless told otherwise."""
+"""Seconds: from an empty plan up to two hours, the default time limit of a run."""
 _HEALTHS = {str(health): health for health in Health}
 
 
@@ -47,7 +50,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A request as a Pushgateway wants it."""
+    """The HTTP request for a Pushgateway."""
 
     method: str
     url: str
@@ -56,7 +59,7 @@ class Push:
 
 
 class Metrics(Collector):
-    """Of one action: it runs from the moment this is made until `ended` or `broke`."""
+    """Metrics of one action, which starts when this object is created and ends with `finish` or `fail`."""
 
     def __init__(self, action: str, now: Callable[[], datetime]) -> None:
         self._action = action
@@ -84,7 +87,7 @@ class Metrics(Collector):
             self._fail(outcome.name, str(judgement.reason) if isinstance(judgement, Failed) else "Failed")
 
     def _fail(self, name: str, reason: str) -> None:
-        """Each component fails once in a run: the report tells again what the events told."""
+        """Count the first failure of each component only: the report repeats what the events contained."""
         if name not in self._failed:
             self._failed.add(name)
             self._errors[reason] += 1
@@ -97,7 +100,7 @@ class Metrics(Collector):
             self._fail(failure.name, failure.reason)
 
     def broke(self, error: BaseException) -> None:
-        """It ended without a report; counts nothing if there was one."""
+        """Record that the action ended with an error; does nothing after `finish`."""
         if self._status is Status.RUNNING:
             first = _first(error)
             is_out_of_time = isinstance(first, WindlassError) and first.exit_code is ExitCode.TIMEOUT
@@ -135,17 +138,17 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def write(self, path: Path) -> None:
-        """Whole or not at all: into a file beside it, which takes its name."""
+        """Write the file atomically: to a temporary file next to it, which is then renamed."""
         write_to_textfile(str(path), self._registry)
 
     def push(self, gateway: str, environment: str) -> Push:
-        """Replaces what was pushed for this environment before."""
+        """The request that replaces what was pushed for this environment before."""
         made: list[Push] = []
 
         def keep(
             url: str, method: str, timeout: object, headers: Sequence[tuple[str, str]], data: bytes
         ) -> Callable[[], None]:
-            del timeout  # who sends it has his own
+            del timeout  # the sender has its own timeout
             made.append(Push(method, url, dict(headers), data))
             return lambda: None
 
@@ -155,7 +158,7 @@ class Metrics(Collector):
 
 
 def _first(error: BaseException) -> BaseException:
-    """Of errors that came together."""
+    """The first leaf of an exception group, or the error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -167,6 +170,6 @@ def _one_hot(family: GaugeMetricFamily, name: str, has: StrEnum, words: Sequence
 
 
 def _buckets(seconds: float) -> list[tuple[str, float]]:
-    """Of one observation; each bucket holds all that is not longer."""
+    """The cumulative buckets of a single observation."""
     limits = itertools.chain(BUCKETS, [float("inf")])
     return [("+Inf" if limit == float("inf") else str(float(limit)), float(seconds <= limit)) for limit in limits]

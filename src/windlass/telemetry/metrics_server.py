@@ -1,4 +1,4 @@
-"""Metrics served over HTTP while an action runs, on the loop it runs on; one request a connection."""
+"""HTTP endpoint for metrics, on the event loop of the action; one request per connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PATH = "/metrics"
 LONGEST_HEAD = 8_192  # bytes
-PATIENCE = 5.0  # seconds for a client to ask and to take its answer
+PATIENCE = 5.0  # seconds for a client to send its request and read the response
 
 _HINTS = {
     errno.EADDRINUSE: "another process has it; choose another port",
@@ -28,7 +28,10 @@ _HINTS = {
 async def served(
     text: Callable[[], bytes], address: str, port: int, patience: float = PATIENCE
 ) -> AsyncIterator[tuple[str, int]]:
-    """Gives address and port. Whoever is connected at the end is cut off: nobody keeps a run from ending."""
+    """Serve `text` at /metrics; yields the address and port.
+
+    Open connections are aborted at the end, so that no client can delay the end of a run.
+    """
     under_way: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,7 +46,7 @@ async def served(
                 writer.close()
                 await writer.wait_closed()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
-            pass  # no client of ours, or one that went away; the run has nothing to do with it
+            pass  # not a metrics client, or it disconnected; neither concerns the run
         finally:
             writer.transport.abort()
             del under_way[task]
@@ -54,7 +57,7 @@ async def served(
     finally:
         server.close()
         for writer in under_way.values():
-            writer.transport.abort()  # and not a cancelled task, which asyncio would tell the user about
+            writer.transport.abort()  # instead of cancelling the task, which asyncio would log
         if under_way:
             await asyncio.wait(list(under_way))
 
@@ -64,8 +67,8 @@ async def _listening(
 ) -> asyncio.Server:
     try:
         return await asyncio.start_server(answer, address, port, limit=LONGEST_HEAD)
-    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
-        number = getattr(error, "errno", None) or errno.EADDRNOTAVAIL  # from Python 3.13 on it comes without its number
+    except (OSError, UnicodeError) as error:  # UnicodeError: the address is not a valid host name
+        number = getattr(error, "errno", None) or errno.EADDRNOTAVAIL  # missing since Python 3.13
         raise InvalidInput(
             f"metrics cannot be served on {address} port {port}",
             where="--metrics-port",

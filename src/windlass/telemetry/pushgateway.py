@@ -1,4 +1,4 @@
-"""Metrics to a Pushgateway: one request within a time limit, and words about what went wrong instead of an error."""
+"""Pushes metrics to a Pushgateway with one request; problems are returned as text, not raised."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from windlass.telemetry.metrics import Metrics, Push
 
-TIMEOUT = 2.0  # seconds for all of it: a gateway that hangs must not hold up the end of a run
+TIMEOUT = 2.0  # seconds for the whole exchange: a gateway that hangs must not delay the end of a run
 
 
 class _Unreadable(Exception):
-    """What answered does not speak HTTP."""
+    """The server's response is not HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,14 @@ class Gateway:
 
 
 async def pushed(gateway: Gateway, metrics: Metrics, environment: str) -> str:
-    """What went wrong; empty if the gateway took it."""
+    """Push the metrics; returns the problem, or an empty string if the gateway accepted them."""
     where = f"the Pushgateway at {urlsplit(gateway.url).netloc.rpartition('@')[2]}"
     try:
         async with asyncio.timeout(gateway.timeout):
             status = await _sent(metrics.push(gateway.url, environment), gateway.credentials)
     except TimeoutError:
         return f"{where} did not answer within {gateway.timeout:g} s"
-    except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
+    except (OSError, UnicodeError) as error:  # UnicodeError: the host name is not valid
         return f"{where} cannot be reached: {getattr(error, 'strerror', None) or error}"
     except (_Unreadable, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return f"{where} did not answer in HTTP"

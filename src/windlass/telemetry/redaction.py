@@ -1,4 +1,4 @@
-"""Secrets hidden in whatever is told: known ones in each form they come back in, and what looks like one."""
+"""Redaction of secrets in output: known secrets in every encoding, and text that looks like a secret."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from windlass.kube.redactions import HIDDEN, SHORTEST_SECRET, without_secret_sha
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-SHORTEST_LINE = 8  # of a secret with several lines: a brace on a line of its own is none
+SHORTEST_LINE = 8  # characters; shorter lines of a multi-line secret, such as a single brace, are not secret
 
 _QUOTED = re.compile(
     r"((?:secret|passw(?:or)?d|token|key)[\"']?\s?[=:]\s?)(?:\"[^\"]*\"|'[^']*')", re.IGNORECASE
-)  # whole, for a password may have spaces
+)  # the whole quoted value, because a password may contain spaces
 _LONG_RUN = re.compile(r"[\w+/-]{24,}={0,2}")
 _MIXED = re.compile(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{8,}")
 _LOWER = re.compile(r"(?=.*[a-z])(?=.*[0-9])[a-z0-9]{24,}=*")
 
 
 class Redactions:
-    """Called with a text, it gives the text to show."""
+    """Callable that returns a text without secrets."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: list[str] = []
@@ -32,7 +32,7 @@ class Redactions:
             self.add(secret)
 
     def add(self, secret: str) -> None:
-        """A value, or the content of a file with one."""
+        """Add a secret: a value, or the content of a file that contains secrets."""
         forms = {form for part in _parts(secret) for form in _forms(part) if len(form) >= SHORTEST_SECRET}
         self._known = sorted(forms.union(self._known), key=lambda form: (-len(form), form))
 
@@ -44,13 +44,13 @@ class Redactions:
 
 
 def _run_to_show(run: re.Match[str]) -> str:
-    """Base64 is hidden. `StatefulSet/postgres/postgres-0` is none: a name in Kubernetes has no capitals."""
+    """Hides base64, but not `StatefulSet/postgres/postgres-0`: Kubernetes names contain no capital letters."""
     is_base64 = any(_MIXED.fullmatch(part) for part in run[0].split("/")) or _LOWER.fullmatch(run[0])
     return HIDDEN if is_base64 else run[0]
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """The whole; of JSON every value in it, of several lines each."""
+    """The whole secret, each of its lines, and every string value if it is JSON."""
     yield secret
     yield secret.strip()
     yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= SHORTEST_LINE)
@@ -69,7 +69,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _forms(part: str) -> Iterator[str]:
-    """As it is, and as it stands in JSON, in a repr, in a URL and in base64."""
+    """The text itself, and how it appears in JSON, in a repr, in a URL and in base64."""
     raw = part.encode("utf-8", "surrogatepass")
     yield from (part, json.dumps(part)[1:-1], json.dumps(part, ensure_ascii=False)[1:-1], repr(part)[1:-1])
     yield from (quote(raw, safe=""), quote(raw))

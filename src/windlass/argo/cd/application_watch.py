@@ -1,4 +1,4 @@
-"""Every Application, followed once for all who wait for one: each of them sees every state, in order."""
+"""A watch of all Applications, shared by all waiters: each waiter receives every state of its Application in order."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from windlass.kube.client.readers import KubeReader
 
 
-TICK = 1.0  # seconds after which it is looked at again although nothing changed
-FIRST_REMINDER = 5  # ticks without news after which Argo CD is reminded of what it was asked for; then doubling
+TICK = 1.0  # seconds after which waiters re-evaluate even though nothing has changed
+FIRST_REMINDER = 5  # polls without an update before Argo CD is reminded of a request; doubles each time
 
 Remind = Callable[[Application], Awaitable[Application | None]]
-"""Answers with what was written, if there was anything to remind of."""
+"""Writes to an Application whose request Argo CD missed and returns the result; `None` if no reminder was needed."""
 
 
 class Follower:
-    """What one of them waits with. States older than our own last write are not shown: they are from before it.
+    """The states of one Application, for one waiter. States older than our own last write are skipped as stale.
 
-    Argo CD overlooks what is written in the very moment in which it writes itself: it puts its own answer, which is
-    older by then, over what it had just heard, and comes upon the wish by chance, up to minutes later.
+    Argo CD can miss a request that is written while it writes the Application itself: its cache is overwritten with
+    the response to its own, by then older, write, and it notices the request only by chance, up to minutes later.
+    `remind` is called for that case.
     """
 
     def __init__(self, first: Application | None, remind: Remind) -> None:
@@ -47,18 +48,18 @@ class Follower:
         self._queue.put_nowait(application)
 
     def wrote(self, answer: Application) -> None:
-        """The answer to a write of ours is the newest state there is."""
+        """Make the response to our own write the current state: no newer one is known."""
         self.current = answer
 
     def catch_up(self) -> None:
-        """To the newest state that is known: what lies between did not matter to anybody."""
+        """Skip to the newest state received so far; no waiter needs the states in between."""
         while not self._queue.empty():
             found = self._queue.get_nowait()
             if not _is_older(found, self.current):
                 self.current = found
 
     async def next(self) -> bool:
-        """Whether there was a newer state within a tick; it is `current` then."""
+        """Wait up to one poll interval for a newer state; return whether one arrived, which is then `current`."""
         if await self._heard():
             return True
         self._ticks += 1
@@ -68,7 +69,8 @@ class Follower:
         answer = await self._remind(self.current)
         if answer is None:
             return False
-        # No more than its version counts: it may be ahead of what is known of others, such as what it has just synced.
+        # Only keep its version: the response may be ahead of what the watch has delivered for other Applications,
+        # such as those it has just synced.
         self._reminded = _version(answer)
         return await self._heard()
 
@@ -79,14 +81,15 @@ class Follower:
                     found = await self._queue.get()
                     if not _is_older(found, self.current):
                         self.current = found
-                        if found is None or _version(found) > self._reminded:  # else it is our own write, or before it
+                        # Otherwise it is our own reminder, or older: not an answer from Argo CD.
+                        if found is None or _version(found) > self._reminded:
                             self._ticks, self._next_reminder = 0, FIRST_REMINDER
                         return True
         return False
 
 
 def _is_older(found: Application | None, than: Application | None) -> bool:
-    """Or the same; of another life it never is."""
+    """Whether the first is older than, or the same as, `reference`; never if either is absent or the UIDs differ."""
     if found is None or than is None or found.metadata.uid != than.metadata.uid:
         return False
     return _version(found) <= _version(than)
@@ -98,7 +101,10 @@ def _version(application: Application) -> int:
 
 
 class Applications:
-    """Run `follow` beside those who wait; what it raises ends them all."""
+    """All Applications of the cluster or of one namespace.
+
+    `run` must run next to the waiters; an error it raises must end all of them.
+    """
 
     def __init__(self, reader: KubeReader, namespaces: Collection[str], remind: Remind) -> None:
         only = next(iter(namespaces)) if len(namespaces) == 1 else ""
@@ -114,7 +120,7 @@ class Applications:
 
     @property
     def trouble(self) -> str:
-        """Why there is no news from the server, if there is none."""
+        """Why no updates arrive from the server; empty if the watch works."""
         return self._reflector.trouble.what if self._reflector.trouble else ""
 
     async def follow(self) -> None:
@@ -137,7 +143,7 @@ class Applications:
             self._followers[place].remove(follower)
 
     def parent_of(self, place: Place) -> Application | None:
-        """The Application that defines another one."""
+        """The Application that defines the one with this key."""
         for candidate in self.view.values():
             if any(child == place for child, _ in children(candidate)):
                 return candidate

@@ -1,4 +1,4 @@
-"""The few things we ever write to an Application: an operation, its end, the wish for a refresh; and its removal."""
+"""All writes to Applications: request or end an operation, request a refresh, change finalizers, delete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from windlass.kube.api_errors import (
 )
 
 PASSING = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)
-"""After these, a look at the Application says more than the error did."""
+"""After these errors, read the Application again: its state tells more than the error."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,18 +36,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Writer:
-    """`allow` raises where nothing may be written any more; it is asked before every write."""
+    """`check_write_allowed` is called before every write and raises if the run may not write any more."""
 
     client: KubeClient
     allow: Callable[[], None] = lambda: None
     refreshes: int = 0
 
     async def sync(self, application: Application, wish: Wish) -> Application:
-        """Onto exactly this state of it: a conflict says that it has moved."""
+        """Request a sync of exactly this state; raises `Conflict` if the Application has changed since."""
         return await self._patch(application, {"operation": sync_operation(application, wish)})
 
     async def try_sync(self, application: Application, wish: Wish) -> Application | str | None:
-        """None if it has moved, or nobody knows what came of it: look again. A text says why it cannot be."""
+        """Request a sync; return the reason as text if the server refuses it.
+
+        `None` if the Application has changed or the result is unknown: read it again.
+        """
         try:
             return await self.sync(application, wish)
         except PASSING:
@@ -56,17 +59,17 @@ class Writer:
             return f"the operation was refused: {error.what}"
 
     async def end_operation(self, application: Application) -> Application:
-        """Terminates the one that runs, or takes back one that Argo CD has not taken up."""
+        """Terminate the running operation, or withdraw a request that Argo CD has not started."""
         operation = parse(application).operation
         if operation is None or operation.is_over:
             return await self._patch(application, {"operation": None})
-        # Argo CD has no other door for that: an Application has no status subresource.
+        # Applications have no status subresource; writing the phase is the only way to terminate an operation.
         return await self._patch(application, {"status": {"operationState": {"phase": "Terminating"}}})
 
     async def refresh(self, application: Application) -> Application:
-        """Asks Argo CD to compare it again. Changes nothing else, so it needs no guard against others.
+        """Ask Argo CD to compare the Application again. Nothing else changes, so concurrent writes need no check.
 
-        Where that is asked for already it is asked in another word, or the server would not tell anybody.
+        If a refresh is already requested, write a different value: an identical write emits no event.
         """
         self.allow()
         self.refreshes += 1
@@ -75,32 +78,32 @@ class Writer:
         return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: word}}}))
 
     async def try_refresh(self, application: Application) -> Application | None:
-        """None if nobody knows what came of it."""
+        """Request a refresh; `None` if the result is unknown."""
         try:
             return await self.refresh(application)
         except PASSING:
             return None
 
     async def remove(self, application: Application) -> None:
-        """Asks for this one life of it to end, together with all that it made."""
+        """Delete the Application with this UID, and everything it manages (cascade)."""
         if not cascades(application):
             application = await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
         await self.delete(_ref(application), application.metadata.uid)
 
     async def cascade(self, application: Application) -> None:
-        """When it is removed, what it made goes with it."""
+        """Make a later deletion of the Application delete everything it manages."""
         if not cascades(application) and not application.metadata.deletion_timestamp:
             await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
 
     async def detach(self, application: Application) -> None:
-        """Ends this one life of it, and nothing else."""
+        """Delete the Application with this UID and leave everything it manages in place."""
         if cascades(application):
             kept = [name for name in application.metadata.finalizers if not name.startswith(CASCADE)]
             application = await self._patch_finalizers(application, kept)
         await self.delete(_ref(application), application.metadata.uid, "Orphan")
 
     async def delete(self, ref: Ref, uid: str, propagation: Propagation = "Background") -> None:
-        """Any object; one that is gone already was deleted."""
+        """Delete any object; an object that no longer exists counts as deleted."""
         self.allow()
         with suppress(NotFound):
             await self.client.delete(ref, uid=uid, propagation=propagation)

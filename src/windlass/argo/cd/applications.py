@@ -1,6 +1,7 @@
-"""Argo CD's Application: the fields someone looks at, and what they say in the core's words.
+"""The Argo CD Application resource: the fields Windlass reads, and their conversion to the core model.
 
-Any part may be absent or null: a new Application has no status, an operation that begins removes the one before.
+Any field may be absent or null: a new Application has no status, and a new operation clears the state of the previous
+one.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ GROUP = "argoproj.io"
 APPLICATIONS = Resource(GROUP, "v1alpha1", "applications", "Application")
 REFRESH = "argocd.argoproj.io/refresh"
 RUN_ID = "windlass.dev/run-id"
-"""Among an operation's info: the run that asked for it."""
+"""Key, in the `info` list of an operation, of the ID of the run that requested it."""
 HOOK, INTERNAL = "windlass.dev/hook", "internal"
 HERE = frozenset({"", "in-cluster", "https://kubernetes.default.svc"})
-"""Names and addresses of the cluster that Argo CD itself is in."""
+"""Destination names and server addresses that mean the cluster Argo CD itself runs in."""
 Place = tuple[str, str]
 """Namespace and name."""
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_FREE_FORM = "valuesObject"  # of Helm: what is empty there has a meaning
+_FREE_FORM = "valuesObject"  # free-form Helm values, in which an empty value is significant
 
 
 class NotServed(WindlassError):
-    """The server knows no Applications: this is not the cluster that was meant."""
+    """The API server does not serve Applications, so Argo CD is probably not installed in this cluster."""
 
     trouble = "TargetNotFound"
 
@@ -55,7 +56,7 @@ class NotServed(WindlassError):
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Every field may be null."""
+    """Base of all parts of an Application; every field may be null."""
 
 
 class _Destination(_Part, frozen=True, gc=False):
@@ -76,7 +77,7 @@ class _SyncPolicy(_Part, frozen=True, gc=False):
 
 
 class _Sourced(_Part, frozen=True, gc=False):
-    """A source or several; Argo CD writes an empty `source` beside `sources`."""
+    """One source or several. Argo CD writes an empty `source` next to `sources`."""
 
     source: Plain | None = None
     sources: list[Plain] | None = None
@@ -157,7 +158,7 @@ class _History(_Revised, frozen=True, gc=False):
 
 
 class ResourceRow(_Part, frozen=True, gc=False):
-    """An object of an Application, as its status lists it."""
+    """An entry of `status.resources`: an object that the Application manages."""
 
     group: str | None = None
     version: str | None = None
@@ -216,20 +217,23 @@ def parse(application: Application) -> ApplicationState:
 
 
 def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
-    """Kinds whose health Argo CD judges; where it does not show the health of resources, nobody can say otherwise."""
+    """Kinds whose health Argo CD assesses.
+
+    If Argo CD stores resource health outside the Application, every kind is returned, since none can be ruled out.
+    """
     status = application.status or _NO_STATUS
     is_hidden = bool(status.resource_health_source)
     return frozenset(kind_of_row(row) for row in status.resources or () if is_hidden or row.health)
 
 
 def lasting_rows(application: Application) -> Iterator[ResourceRow]:
-    """The objects that are meant to stay: neither hooks nor what is no longer wanted."""
+    """Managed resources that are part of the desired state: neither hooks nor resources to be pruned."""
     rows = (application.status or _NO_STATUS).resources or ()
     return (row for row in rows if row.kind and row.name and not row.hook and not row.requires_pruning)
 
 
 def children(application: Application) -> Iterator[tuple[Place, bool]]:
-    """The Applications it defines, and whether each is there as it says."""
+    """Keys of the Applications that this one defines, each with whether it is in sync with its definition."""
     for row in (application.status or _NO_STATUS).resources or ():
         if _is_application(row) and not row.requires_pruning:
             namespace = row.namespace or application.metadata.namespace
@@ -250,7 +254,7 @@ def parent_of(application: Application, *, is_followed: bool) -> Parent:
 
 
 def rows_out_of_sync(application: Application, *, without: Container[Place]) -> list[Plain]:
-    """As an operation names resources; without the Applications at these places."""
+    """OutOfSync resources in the format of an operation's `resources`, without the Applications in `exclude`."""
     rows = (row for row in (application.status or _NO_STATUS).resources or () if row.status == Sync.OUT_OF_SYNC)
     here = application.metadata.namespace
     return [
@@ -268,7 +272,7 @@ def _is_application(row: ResourceRow) -> bool:
 
 
 class LiveRow(NamedTuple):
-    """An object of an Application that is there."""
+    """Address of an object that an Application manages; absent fields are empty strings."""
 
     group: str
     kind: str
@@ -282,7 +286,7 @@ def live_rows(application: Application) -> list[LiveRow]:
 
 
 def failed_rows(application: Application) -> Iterator[tuple[str, str, str]]:
-    """Kind, name and message of what the last operation could not sync."""
+    """Kind, name and message of each resource that the last operation failed to sync."""
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     for row in (result.resources if result else None) or ():
@@ -291,12 +295,12 @@ def failed_rows(application: Application) -> Iterator[tuple[str, str, str]]:
 
 
 def is_remote(application: Application) -> bool:
-    """It deploys to another cluster."""
+    """Whether the Application deploys to another cluster."""
     return _is_remote((application.spec or _Spec()).destination or _Destination())
 
 
 def result_of(application: Application, child: Place) -> tuple[str, str]:
-    """What the last operation says of an Application it synced: status and message; empty if it says nothing."""
+    """Status and message of a child Application in the last operation's result; both empty if it is not listed."""
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     for row in (result.resources if result else None) or ():
@@ -306,7 +310,7 @@ def result_of(application: Application, child: Place) -> tuple[str, str]:
 
 
 def requested_run(application: Application) -> str | None:
-    """The run whose operation waits or runs; None if there is none, or it is somebody else's."""
+    """ID of the run that requested the pending or running operation; `None` without one or if it is not of Windlass."""
     return _run_id(application.operation) if application.operation else None
 
 
@@ -321,12 +325,12 @@ def project_of(application: Application) -> str:
 def _operation(state: _OperationState | None, *, hooks_are_internal: bool) -> Operation | None:
     if state is None or not state.phase:
         return None
-    # A phase that nobody knows is taken as one that goes on: never as an end.
+    # Treat an unknown phase as running: it must never count as finished.
     phase = Phase(state.phase) if state.phase in set(Phase) else Phase.RUNNING
     asked = state.operation or _Requested()
     by = asked.initiated_by or _InitiatedBy()
     is_over = phase not in RUNNING
-    # Until an operation ends, message and result are those of the one before.
+    # Until an operation finishes, message and result are those of the previous operation.
     result = (state.sync_result if is_over else None) or _SyncResult()
     rows = (row for row in result.resources or () if row.hook_type)
     return Operation(
@@ -343,7 +347,7 @@ def _operation(state: _OperationState | None, *, hooks_are_internal: bool) -> Op
 
 
 def _previous(status: _Status) -> tuple[str, ...]:
-    """Of the last operation that was a whole one, unless that is the operation shown: then of the one before it."""
+    """Revisions of the last full sync in the history, or of the one before if the status shows that very operation."""
     history, state = status.history or [], status.operation_state
     if history and state and history[-1].deploy_started_at == state.started_at:
         history = history[:-1]
@@ -365,7 +369,10 @@ def _source(source: Plain) -> Source:
 
 
 def _filled(value: Any) -> Any:
-    """Without what is empty: Argo CD drops some of that when it copies a source, and adds other."""
+    """Copy of the value without empty fields.
+
+    When Argo CD copies a source, it drops some empty fields and adds others, so they must not affect the comparison.
+    """
     if isinstance(value, dict):
         kept = {key: each if key == _FREE_FORM else _filled(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if each not in (None, "", False, {}, [])}
@@ -385,7 +392,7 @@ def kind_of_row(row: ResourceRow) -> ResourceKind:
 
 
 def _time(text: str | None) -> datetime | None:
-    """None if there is none, or if it is no time."""
+    """`None` if the text is missing or not a valid timestamp; UTC if it has no time zone."""
     try:
         found = datetime.fromisoformat(text or "")
     except ValueError:

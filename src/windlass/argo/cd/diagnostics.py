@@ -1,6 +1,6 @@
-"""Why something is not healthy, in a few lines: what was refused, which pods do not run, what they said last.
+"""A short diagnosis of an unhealthy Application: sync errors, failing pods, their events and last log lines.
 
-Everything here only explains: what cannot be read is left out, and nothing takes long.
+It is informational only: whatever cannot be read is left out, and the total time is limited.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import Plain
     from windlass.kube.client.readers import KubeReader
 
-WITHIN = 10.0  # seconds for one node
+WITHIN = 10.0  # seconds per node
 MOST_PODS, MOST_EVENTS, LOG_LINES = 3, 3, 5
-LONGEST = 300  # characters of one line
+LONGEST = 300  # characters
 EVENTS = Resource("", "v1", "events", "Event")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 WORKLOADS = {
@@ -49,7 +49,7 @@ async def diagnosed(reader: KubeReader, application: Application) -> tuple[str, 
 
 
 def _said(application: Application) -> Iterator[str]:
-    """What Argo CD itself says."""
+    """Conditions and sync failures that Argo CD reports in the status."""
     state = parse(application)
     for condition in state.conditions:
         yield f"condition {condition.type}: {_one_line(condition.message)}"
@@ -101,7 +101,7 @@ async def _of_pod(reader: KubeReader, row: LiveRow, pod: Plain) -> AsyncIterator
 
 
 def _container(status: Plain) -> str:
-    """Empty if it runs and is ready."""
+    """Empty if the container runs and is ready."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
     if waiting := state.get("waiting"):
         said = f": {_one_line(waiting['message'])}" if waiting.get("message") else ""
@@ -116,7 +116,7 @@ def _exit(last: Plain) -> str:
 
 
 async def _logs(reader: KubeReader, pod: Plain, status: Plain) -> AsyncIterator[str]:
-    """The last lines of a container that ended or is not ready; of one that never ran there are none."""
+    """Last log lines of a container that has terminated or is not ready; nothing if it never ran."""
     state, meta = status.get("state") or {}, pod["metadata"]
     ended_before = bool((status.get("lastState") or {}).get("terminated"))
     if (status.get("ready") and "running" in state) or not (

@@ -1,4 +1,4 @@
-"""Whose finalizer it is: the controller that has to take it off before the object can go. Pure."""
+"""Known finalizers and the controller that must remove each before the object can be deleted."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """What runs it: a workload by kind and name, or the control plane, which shows itself by a Lease."""
+    """A workload with kind and name, or, without kind, a control plane component, which is identified by its Lease."""
 
     name: str
     kind: str = ""
     does: str = ""
-    """What it does before it takes the finalizer off."""
+    """What it does before it removes the finalizer."""
 
 
 _MANAGER = "kube-controller-manager"
@@ -41,7 +41,7 @@ KNOWN: tuple[tuple[str, Controller], ...] = (
     ("acme.cert-manager.io/finalizer", Controller("cert-manager", "Deployment")),
     ("strimzi.io/topic-operator", Controller("strimzi-cluster-operator", "Deployment")),
 )
-"""By the beginning of the finalizer."""
+"""Finalizer prefixes and their controllers."""
 
 
 def controller_of(finalizer: str) -> Controller | None:

@@ -1,4 +1,4 @@
-"""Hooks of a sync: those that ran in the last operation, and those that an earlier one left. Pure."""
+"""Sync hooks of an Application: those of the last operation, and those left over from earlier ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OWN, HELM = "argocd.argoproj.io/hook", "helm.sh/hook"
 PHASES = {
     "pre-install": "PreSync", "pre-upgrade": "PreSync", "post-install": "PostSync", "post-upgrade": "PostSync",
 }  # fmt: skip
-"""What Argo CD makes of Helm's."""
+"""Helm hook types and the Argo CD phases they map to."""
 
 
 class HookRow(NamedTuple):
-    """An object that is, or was, a hook. `type` is empty where only the object itself says when it runs."""
+    """An object that is, or was, a hook. `type` is empty if only the object's annotations tell its hook type."""
 
     group: str
     version: str
@@ -30,15 +30,15 @@ class HookRow(NamedTuple):
     type: str
 
     def hook(self, annotations: Mapping[str, str]) -> Hook | None:
-        """By what the object says of itself; None where it is no hook of a sync."""
+        """The hook according to the object's annotations; `None` if it is not a sync hook."""
         type_ = self.type or _type(annotations)
         return Hook(self.kind, self.name, type_, annotations.get(HOOK) == INTERNAL) if type_ else None
 
 
 def hook_rows(application: Application) -> list[HookRow]:
-    """Those of the last operation, and those that are still there from an earlier one.
+    """Hooks of the last operation, and hooks of earlier operations that still exist.
 
-    None if the Application says that they serve it alone.
+    Empty if the Application's annotation declares its hooks internal.
     """
     if application.metadata.annotations.get(HOOK) == INTERNAL:
         return []
@@ -56,7 +56,7 @@ def _row(row: ResultRow | ResourceRow, type_: str) -> HookRow:
 
 
 def _type(annotations: Mapping[str, str]) -> str:
-    """Argo CD heeds those of Helm where there are none of its own."""
+    """The first hook type; Argo CD uses Helm's annotation only if its own is missing."""
     if own := annotations.get(OWN):
         return own.partition(",")[0].strip()
     helm = annotations.get(HELM, "")

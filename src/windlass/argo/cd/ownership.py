@@ -1,4 +1,4 @@
-"""Applications and ApplicationSets as an import looks at them: who made them, and what orders them."""
+"""Applications and ApplicationSets as `import` reads them: their owners, sync waves, rollout steps and dependencies."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SETS = Resource(GROUP, "v1alpha1", "applicationsets", "ApplicationSet")
 WAVE = "argocd.argoproj.io/sync-wave"
 TRACKING = "argocd.argoproj.io/tracking-id"
 INSTANCE = "app.kubernetes.io/instance"
-"""The mark of Argo CD's that tracks by label."""
+"""Identifies the owning Application if Argo CD tracks resources by label."""
 _HEALTH_CHECK = "resource.customizations.health.argoproj.io_"
 _OLD_HEALTH_CHECKS = "resource.customizations"
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Every field may be null."""
+    """Base of all parts; every field may be null."""
 
 
 class _Row(_Part, frozen=True, gc=False):
@@ -48,7 +48,7 @@ class _Status(_Part, frozen=True, gc=False):
 
 
 class Made(Typed, frozen=True, gc=False):
-    """An Application."""
+    """An Application, with the fields needed for `import`."""
 
     spec: _Spec | None = None
     status: _Status | None = None
@@ -78,7 +78,7 @@ class _SetSpec(_Part, frozen=True, gc=False):
 
 
 class Generator(Typed, frozen=True, gc=False):
-    """An ApplicationSet."""
+    """An ApplicationSet, with the fields needed for `import`."""
 
     spec: _SetSpec | None = None
 
@@ -110,13 +110,13 @@ def found_set(generator: Generator) -> FoundSet:
 
 
 def depends_on(metadata: Metadata) -> tuple[str, ...] | None:
-    """What an Application says itself that it waits for; None if it does not say."""
+    """Dependencies that the Application's annotation lists; `None` without the annotation."""
     text = metadata.annotations.get(DEPENDS_ON)
     return None if text is None else names_in(text)
 
 
 def home_of(made: Made) -> str:
-    """Where the Argo CD is that looks after it; empty if it does not show that."""
+    """Namespace of the Argo CD that reconciles the Application; empty if the status does not contain it."""
     return (made.status.controller_namespace if made.status else None) or ""
 
 
@@ -125,7 +125,7 @@ def shows_health_of_children(made: Made) -> bool:
 
 
 def has_application_health(settings: Mapping[str, str]) -> bool:
-    """Whether Argo CD's settings have a health check for Applications: a parent is then as healthy as its children."""
+    """Whether Argo CD is configured to assess Applications: the health of a parent then includes its children."""
     old = settings.get(_OLD_HEALTH_CHECKS) or ""
     return any(
         settings.get(f"{_HEALTH_CHECK}{kind}") or f"{GROUP}/{kind}" in old for kind in (str(Kind.APPLICATION), "*")
@@ -138,7 +138,7 @@ def _rows(made: Made) -> list[_Row]:
 
 
 def _wave(metadata: Metadata) -> int:
-    """What is no number is none to Argo CD either."""
+    """0 if the annotation is not a number, as in Argo CD."""
     try:
         return int(metadata.annotations.get(WAVE, "0"))
     except ValueError:
@@ -146,7 +146,10 @@ def _wave(metadata: Metadata) -> int:
 
 
 def _tracked_by(metadata: Metadata) -> str:
-    """An id is `OWNER:GROUP/KIND:NAMESPACE/NAME`; one that was copied from another object says nothing."""
+    """Owner from the tracking ID, which is `OWNER:GROUP/KIND:NAMESPACE/NAME`, or from the label if there is no ID.
+
+    An ID that names another object was copied from it and is ignored.
+    """
     owner, _, rest = metadata.annotations.get(TRACKING, "").partition(":")
     if rest.rpartition("/")[2] == metadata.name:
         return owner
@@ -161,6 +164,6 @@ def _steps(generator: Generator) -> tuple[tuple[Match, ...], ...]:
 
 
 def _match(expression: _Expression) -> Match:
-    """An operator that Argo CD does not know takes nothing."""
+    """An unknown operator matches nothing, as in Argo CD."""
     values = frozenset(expression.values or ()) if expression.operator in {"In", "NotIn"} else frozenset()
     return Match(expression.key or "", values, is_negated=expression.operator == "NotIn")

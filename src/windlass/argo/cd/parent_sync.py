@@ -1,6 +1,6 @@
-"""Applications brought to their definition through the Application that defines them.
+"""Sync of child Applications through the parent Application that defines them.
 
-An Application runs one operation at a time: whoever asks while one runs shares the next.
+An Application runs one operation at a time, so requests that arrive during an operation are batched into the next one.
 """
 
 from __future__ import annotations
@@ -35,18 +35,21 @@ class Definitions:
         self._turns: dict[Place, asyncio.Lock] = {}
         self._failures: dict[Place, str] = {}
         self.brought: set[Place] = set()
-        """What this run has brought to its definition."""
+        """Children that this run has synced to their definition."""
 
     async def bring(self, parent: Parent, child: Place) -> str:
-        """Empty if it is as defined now, else why not. The definition is the one of when this was first asked."""
+        """Sync the child from its parent; return why that failed, or an empty string.
+
+        All children of a parent are synced to the revision it had when the first of them was requested.
+        """
         place = (parent.namespace, parent.name)
         if not self._revisions.setdefault(place, parent.revisions):
             del self._revisions[place]
             return f"{parent}, which defines it, was never compared"
         self._waiting.setdefault(place, set()).add(child)
         async with self._turns.setdefault(place, asyncio.Lock()):
-            await asyncio.sleep(0)  # noqa: TID251 - no time passes; whoever starts in this very moment comes along
-            if child in self._waiting[place]:  # else the turn before took it along
+            await asyncio.sleep(0)  # noqa: TID251 - yields only, so that requests starting now join the batch
+            if child in self._waiting[place]:  # otherwise the previous batch included it
                 batch, self._waiting[place] = sorted(self._waiting[place]), set()
                 await self._sync(place, batch)
         return self._failures.pop(child, "")
@@ -63,7 +66,7 @@ class Definitions:
                 self.brought.add(child)
 
     async def _ended(self, follower: Follower, wish: Wish) -> Application | str:
-        """The Application with the end of our operation, or why there is none."""
+        """Run the operation; return the Application with its result, or why there is no result."""
         began, before, is_written = self._now(), None, False
         while self._now() - began < LIMIT:
             if follower.current is None:
@@ -74,7 +77,8 @@ class Definitions:
                 is_ours = state.operation is not None and state.operation.run_id == self._run_id
                 if is_ours and (is_other or _synced_by(follower.current) == [*wish.resources]):
                     return follower.current
-                is_written = not is_other  # else one that was thought to be abandoned took our wish along as it ended
+                # An operation that seemed abandoned has ended and dropped our request: write it again.
+                is_written = not is_other
             if not is_written and not state.operation_requested:
                 answer = await self._writer.try_sync(follower.current, wish)
                 if isinstance(answer, str):
@@ -91,7 +95,7 @@ def _named(child: Place) -> Plain:
 
 
 def _synced_by(application: Application) -> list[Plain]:
-    """What the last operation named: two within one second differ in nothing else."""
+    """Resources that the last operation named: two operations within one second differ in nothing else."""
     state = application.status.operation_state if application.status else None
     asked = state.operation.sync if state and state.operation else None
     return (asked.resources if asked else None) or []

@@ -1,4 +1,4 @@
-"""The removal of one node, the same for every orchestrator: delete it with all it made, wait until nothing is there."""
+"""The removal step of one node, used by every orchestrator: delete it and all it manages, wait until all is gone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What is there of some objects. `unseen`: those that nobody could look at."""
+    """The objects that exist, out of those asked for. `unreadable`: what could not be read."""
 
     found: tuple[Found, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -51,32 +51,32 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Objects of any kind, by their address."""
+    """Access to objects of any kind by their key."""
 
     present: Callable[[Collection[Item]], Awaitable[Present]]
     delete: Callable[[Found], Awaitable[None]]
     explain: Callable[[Collection[Item]], Awaitable[tuple[str, ...]]]
-    """Why they do not go."""
+    """Explains why objects are not deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What all removals of one run share."""
+    """What all removal steps of a run share."""
 
     applications: Applications
     writer: Writer
     objects: Objects
     now: Callable[[], datetime]
-    """By the server's clock."""
+    """Current time on the API server's clock."""
     tell: Tell
     argocd: str
     nodes: Mapping[str, Node]
     graph: Graph
-    """Who depends on whom, in the whole platform."""
+    """Dependencies of the whole platform."""
     detached: Mapping[Place, Application]
-    """Nodes that are gone already, without what they made."""
+    """Applications that were already deleted without their resources."""
     waits: dict[str, str] = field(default_factory=dict)
-    """What each node is waiting for, as last told."""
+    """What each node is waiting for, as last reported."""
 
     def place(self, name: str) -> Place | None:
         target = self.nodes[name].target
@@ -89,7 +89,7 @@ class Removals:
         self._places = frozenset(place for name in stage.nodes if (place := stage.place(name)))
         self._dependents = stage.graph.reversed()
         self.diagnostics: dict[str, tuple[str, ...]] = {}
-        """Of nodes that did not go: what holds them."""
+        """For each node that could not be removed, what blocks its deletion."""
 
     async def carry_out(self, step: Step) -> Ended:
         self._stage.tell(NodeStarted(step.name, step.verb))
@@ -102,7 +102,7 @@ class Removals:
         return Ended(judgement)
 
     def _dependents_of(self, name: str) -> str:
-        """Nothing goes while something that depends on it is there, whatever the plan knew."""
+        """A dependent that still exists, or an empty string. It blocks the removal even if the plan did not know it."""
         view = self._stage.applications.view
         names = sorted(self._dependents.closure([name]) - {name})
         return next((each for each in names if (place := self._stage.place(each)) and place in view), "")
@@ -120,12 +120,12 @@ class _Removal:
     node: Node
     places: frozenset[Place]
     held: tuple[Item, ...] = ()
-    """What is still there."""
+    """Objects that still exist."""
     is_alone: bool = False
-    """The Application is gone; what it made may not be."""
+    """The Application is gone; objects it managed may still exist."""
     unseen: tuple[str, ...] = ()
     asked: frozenset[str] = frozenset()
-    """Lives whose end was asked for; a server does not forget that."""
+    """UIDs whose deletion was requested; the server keeps the request, so it is never repeated."""
     told: tuple[str, str] = ("", "")
 
     async def judgement(self) -> Open | Failed:
@@ -148,7 +148,10 @@ class _Removal:
                 await follower.next()
 
     def _made(self, application: Application) -> frozenset[Item]:
-        """What must be gone with it: without nodes, which have their own turn, and definitions, which Argo CD keeps."""
+        """Objects that must be deleted with the Application.
+
+        Excludes other nodes, which have their own steps, and CustomResourceDefinitions, which Argo CD does not delete.
+        """
         if parse(application).is_remote:
             return frozenset()
         members = family(application, self.stage.applications.view, self.places)
@@ -160,14 +163,14 @@ class _Removal:
         return _is_application(item) and (item.namespace, item.name) in self.places
 
     async def _asked(self, follower: Follower, made: frozenset[Item]) -> Failed | None:
-        """Has the deletion begin, once it can. None unless it never will."""
+        """Request the deletion, unless that is already done. `None` unless the server refuses it."""
         try:
             if follower.current is None:
                 await self._disposed(made)
             elif not follower.current.metadata.deletion_timestamp and follower.current.metadata.uid not in self.asked:
                 await self._removed(follower.current)
         except PASSING:
-            return None  # the next look shows what came of it
+            return None  # the next iteration reads the result
         except KubeError as error:
             self.held = tuple(sorted(made))
             return Failed(Reason.PRESENT, f"its deletion was refused: {error.what}", is_final=True)
@@ -178,12 +181,12 @@ class _Removal:
             if member is not application:
                 await self.stage.writer.cascade(member)
         if parse(application).operation_requested:
-            application = await self.stage.writer.end_operation(application)  # Argo CD would wait for it
+            application = await self.stage.writer.end_operation(application)  # otherwise Argo CD waits for it
         await self.stage.writer.remove(application)
         self.asked |= {application.metadata.uid}
 
     async def _disposed(self, made: frozenset[Item]) -> None:
-        """Of an Application that went alone: what it made is for us to delete."""
+        """Delete the objects of an Application that was deleted without cascade."""
         if self.stage.place(self.node.name) not in self.stage.detached:
             return
         for found in (await self._present(made)).found:
@@ -197,7 +200,7 @@ class _Removal:
             self.asked |= {found.uid}
 
     async def _present(self, made: frozenset[Item]) -> Present:
-        """Without what another Application has taken over, and what says that it stays."""
+        """The objects that exist, without those tracked by another Application or excluded from deletion."""
         place = self.stage.place(self.node.name)
         assert place is not None
         members = {instance_at(place, self.stage.argocd), ""}
@@ -209,7 +212,7 @@ class _Removal:
         return replace(there, found=tuple(theirs))
 
     async def _state(self, follower: Follower, made: frozenset[Item]) -> State | None:
-        """What is there: the Application, then what it made."""
+        """State of the Application or, once that is gone, of its remaining objects; `None` if nothing is left."""
         if follower.current is not None:
             self.held = (*sorted(made), item_at(place_of(follower.current)))
             return parse(follower.current)
@@ -227,7 +230,7 @@ class _Removal:
         return ResourceState(Health.PROGRESSING, names_of(self.held), is_deleting=is_deleting)
 
     def _proved(self, judgement: Open, application: Application | None) -> Open:
-        """What is in another cluster, or could not be looked at, nobody has seen to be gone."""
+        """Record that the removal is unverified if objects are in another cluster or could not be read."""
         is_remote = application is not None and parse(application).is_remote
         is_verified = not is_remote and not self.unseen
         return Open(replace(judgement.evidence, is_directly_verified=is_verified))

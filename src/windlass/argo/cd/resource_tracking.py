@@ -1,4 +1,7 @@
-"""What Applications make, mark and are made by: as their status, their owners and the objects themselves say. Pure."""
+"""Which objects an Application manages, and what manages Applications.
+
+Derived from status, owner references, finalizers and tracking annotations, without I/O.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from windlass.kube.client.resources import Resource
 
 CASCADE = "resources-finalizer.argocd.argoproj.io"
-"""With it, or one that begins like it, an Application takes along what it made."""
+"""An Application with this finalizer, or one with this prefix, deletes everything it manages when it is deleted."""
 TRACKING, LABEL = "argocd.argoproj.io/tracking-id", "app.kubernetes.io/instance"
 OPTIONS, POLICY = "argocd.argoproj.io/sync-options", "helm.sh/resource-policy"
 MAKES_NAMESPACE = "CreateNamespace=true"
@@ -32,7 +35,7 @@ def place_of(application: Application) -> Place:
 
 
 def instance_at(place: Place, argocd: str) -> str:
-    """The name that an Application marks its objects with."""
+    """The instance name with which Argo CD labels and annotates the objects of an Application."""
     return place[1] if place[0] == argocd else f"{place[0]}_{place[1]}"
 
 
@@ -46,14 +49,14 @@ def cascades(application: Application) -> bool:
 
 
 def target_namespace(application: Application) -> str:
-    """Where it deploys to in this cluster; empty if that is nowhere or elsewhere."""
+    """The namespace of this cluster it deploys to; empty if it has none or deploys to another cluster."""
     destination = application.spec.destination if application.spec else None
     is_here = destination is not None and not parse(application).is_remote
     return (destination.namespace or "") if destination and is_here else ""
 
 
 def target_item(application: Application) -> Item:
-    """The namespace it deploys to: that goes after everything in it, whether it was made by the Application or not."""
+    """Key of the namespace it deploys to, which is deleted after its contents even if the Application manages it."""
     return Item("", "Namespace", "", target_namespace(application))
 
 
@@ -65,7 +68,7 @@ def makes_namespace(application: Application) -> bool:
 def family(
     application: Application, view: Mapping[Place, Application], without: Collection[Place]
 ) -> list[Application]:
-    """It, the Applications it defines, and so on; but for those at these places and what they define."""
+    """The Application and, recursively, those it defines; those in `exclude` are left out with their own children."""
     found: dict[Place, Application] = {}
     todo = [application]
     while todo:
@@ -77,7 +80,7 @@ def family(
 
 
 def makers(view: Mapping[Place, Application]) -> list[Maker]:
-    """Applications that define others or sets of them, and the sets."""
+    """Applications that define other Applications or ApplicationSets, and the ApplicationSets that own Applications."""
     found = []
     sets: dict[Item, set[Item]] = {}
     for place, application in view.items():
@@ -107,7 +110,10 @@ def found_object(resource: Resource, meta: Metadata) -> Found:
 
 
 def _mark(item: Item, text: str) -> str:
-    """A mark that was copied from another object names that one. Of what is in no namespace, none is compared."""
+    """Instance name from a tracking ID; empty if the ID names another object, from which it was copied.
+
+    The namespace is not compared for cluster-scoped objects.
+    """
     instance, _, named = text.partition(":")
     kind, _, place = named.partition(":")
     namespace, _, name = place.partition("/")

@@ -1,4 +1,4 @@
-"""The root Application: it defines all others, and only a deploy ever moves it. Pure."""
+"""The root Application, which defines all others and is only ever changed by `deploy`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 NAME = "platform-root"
 OURS = {"app.kubernetes.io/managed-by": "windlass"}
 REVISION = "$ARGOCD_APP_REVISION"
-"""What Argo CD puts the commit in for: each child is pinned to the commit that its definition came from."""
+"""Argo CD replaces this variable with the commit, which pins each child to the commit that defines it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A Helm chart in a repository, whose templates are the Applications of the platform."""
+    """A Helm chart in a Git repository, whose templates are the Applications of the platform."""
 
     repository: str
     revision: str
@@ -35,12 +35,12 @@ class Root:
 
     @property
     def is_pinned(self) -> bool:
-        """To a commit; anything else may lead elsewhere tomorrow."""
+        """Whether the revision is a commit; a branch or tag may move."""
         return COMMIT.fullmatch(self.revision) is not None
 
 
 def rendered(root: Root, namespace: str) -> Plain:
-    """Never automated, and without a finalizer: removing it removes nothing else."""
+    """Manifest of the root Application: no automated sync, and no finalizer, so that its deletion never cascades."""
     values = {**root.parameters, "targetRevision": REVISION}
     parameters = [{"name": name, "value": value} for name, value in sorted(values.items())]
     source = {
@@ -66,9 +66,9 @@ def is_ours(live: Application) -> bool:
 
 
 def change(root: Root, namespace: str, live: Application | None, *, is_needed: bool) -> tuple[Plain, str]:
-    """The root as it shall be, and what is to be done about it: nothing if that is empty.
+    """Desired manifest of the root, and a description of the change; the description is empty if none is needed.
 
-    Ours follows what is wanted; somebody else's is left alone; a new one is made only if it is needed.
+    A root that Windlass manages is updated, any other is left alone, and a new one is created only if `is_needed`.
     """
     wanted = rendered(root, namespace)
     if (live is None and not is_needed) or (live is not None and not is_ours(live)):
@@ -78,7 +78,7 @@ def change(root: Root, namespace: str, live: Application | None, *, is_needed: b
 
 
 def _difference(live: Application | None, wanted: Plain) -> str:
-    """Empty if it is as wanted."""
+    """Empty if the live root matches the manifest."""
     if live is None:
         return "it does not exist"
     old, new = (live.spec.source if live.spec else None) or {}, wanted["spec"]["source"]

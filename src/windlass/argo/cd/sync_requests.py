@@ -1,4 +1,4 @@
-"""Operations as Argo CD's own server would write them: a raw one ignores what `spec.syncPolicy` says. Pure."""
+"""Sync operations as Argo CD's API server writes them: a bare operation would ignore `spec.syncPolicy`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USER = "windlass"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to sync. `resources`: only these, or with none everything."""
+    """What to sync. If `resources` is empty, everything is synced."""
 
     revisions: tuple[str, ...]
     run_id: str
@@ -23,7 +23,10 @@ class Wish:
 
 
 def sync_operation(application: Application, wish: Wish) -> Plain:
-    """Its own sources, options, retries and pruning; the revisions and the run are ours."""
+    """The `operation` field: sources, options, retries and pruning come from the Application's spec.
+
+    Revisions, run ID and resources come from the request. A sync of selected resources never prunes.
+    """
     spec = application.spec
     policy = spec.sync_policy if spec else None
     sync: Plain = _sourced(application, wish.revisions)

@@ -1,4 +1,4 @@
-"""The step of one node, the same for every orchestrator: have it defined, sync it, wait until its gate opens."""
+"""The sync step of one node, used by every orchestrator: ensure it is defined, sync it, wait until its gate opens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AFTER_SYNC = frozenset({
     Reason.PROGRESSING, Reason.SUSPENDED, Reason.MISSING, Reason.UNKNOWN, Reason.NOT_STABLE, Reason.NO_ACTIVITY,
     Reason.OUT_OF_TIME,
 })  # fmt: skip
-"""Where time ran out after a sync that succeeded: another one would change nothing."""
+"""Reasons of a timeout after a successful sync; another sync would change nothing."""
 
 
 NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
@@ -44,22 +44,22 @@ NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What all steps of one run share."""
+    """What all sync steps of a run share."""
 
     applications: Applications
     writer: Writer
     read: Callable[[ResourceRef], Awaitable[ResourceState | None]]
     clock: Clock
     now: Callable[[], datetime]
-    """By the server's clock."""
+    """Current time on the API server's clock."""
     tell: Tell
     run_id: str
     argocd: str
     nodes: Mapping[str, Application]
     parents: Mapping[str, Parent]
-    """As the plan saw them."""
+    """Parent Application of each node, as of the plan."""
     waits: dict[str, str] = field(default_factory=dict)
-    """What each node is waiting for, as last told."""
+    """What each node is waiting for, as last reported."""
 
     def place(self, ref: ApplicationRef) -> Place:
         return (ref.namespace or self.argocd, ref.name)
@@ -73,7 +73,10 @@ class Steps:
         self._places = frozenset(stage.place(target) for target in targets if isinstance(target, ApplicationRef))
 
     async def carry_out(self, step: Step) -> Ended:
-        """To its end, with as many attempts as the node has."""
+        """Run the step to its end, with up to the node's number of attempts.
+
+        A lost race is retried once without counting as an attempt.
+        """
         node, attempt, was_raced = self._stage.nodes[step.name], 1, False
         while True:
             self._stage.tell(NodeStarted(step.name, step.verb, attempt))
@@ -93,7 +96,7 @@ class Steps:
 
 
 def is_raced(judgement: Open | Failed) -> bool:
-    """Somebody else's operation ended instead of ours; or two syncs made one namespace, of which Argo CD fails one."""
+    """Whether another client's operation replaced ours, or two syncs created one namespace and Argo CD failed one."""
     if not isinstance(judgement, Failed):
         return False
     return judgement.reason is Reason.OVERTAKEN or NAMESPACE_RACE.search(judgement.detail) is not None
@@ -121,7 +124,7 @@ class _Attempt:
             return await self._synced(follower)
 
     async def _looked_at_again(self, follower: Follower) -> None:
-        """What is shown after a failed attempt may be of before it, and nothing says so."""
+        """Request a refresh and wait for it: the status may predate the failed attempt."""
         if follower.current is not None and await self._refreshed(follower):
             while follower.state and follower.state.refresh_requested and not self._is_late():
                 await follower.next()
@@ -136,7 +139,7 @@ class _Attempt:
         return replace(judgement, is_final=True) if isinstance(judgement, Failed) else judgement
 
     async def _defined(self, place: Place, follower: Follower) -> Failed | None:
-        """None if it is there, as the Application that defines it says."""
+        """Wait until the Application exists as its parent defines it; sync the parent if needed. `None` on success."""
         planned = self._stage.parents.get(self._node.name)
         is_moved = planned is not None and not planned.is_followed and place not in self._definitions.brought
         asked = False
@@ -160,7 +163,7 @@ class _Attempt:
         return None
 
     def _broken_root(self) -> Failed | None:
-        """What should define it cannot be read: Argo CD says why, and that may pass."""
+        """Failure if the root Application reports errors after the grace period, in which they may resolve."""
         root = self._stage.applications.view.get((self._stage.argocd, root_application.NAME))
         errors = parse(root).errors if root else ()
         if not errors or self._stage.now() - self._began < self._node.patience.degraded_grace:
@@ -172,8 +175,8 @@ class _Attempt:
         return parent_of(found, is_followed=False) if found else None
 
     async def _synced(self, follower: Follower) -> Open | Failed:
-        """Writes the operation as soon as there is none, if one is needed; then the gate decides."""
-        follower.catch_up()  # what defines it may have moved it just now
+        """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
+        follower.catch_up()  # the parent may have changed it just now
         while follower.current is not None:
             state = parse(follower.current)
             wanted = wanted_revisions(state)
@@ -198,7 +201,7 @@ class _Attempt:
         return Failed(Reason.ABSENT, "it was deleted")
 
     def _given_up(self, state: ApplicationState, waiting: Wait) -> Failed | None:
-        """If nothing can be asked of it for too long; an error that Argo CD shows has less time to pass."""
+        """Failure if no sync could be requested within the timeout; error conditions have a shorter grace period."""
         patience, waited = self._node.patience, self._stage.now() - self._began
         if waiting.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
             return Failed(Reason.ERROR_CONDITION, str(state.errors[0]))
@@ -208,7 +211,10 @@ class _Attempt:
         return None
 
     def _own_resources(self, follower: Follower) -> tuple[dict[str, str], ...]:
-        """Of one that defines other nodes: what is not a node. Those have steps of their own, in their turn."""
+        """Out-of-sync resources that are not nodes; empty, which syncs everything, if none or all of them are nodes.
+
+        Nodes that the Application defines are left out because they have sync steps of their own.
+        """
         application = follower.current
         assert application is not None
         everything = rows_out_of_sync(application, without=())
@@ -236,7 +242,7 @@ class _Attempt:
                 seen = gates.followed(seen, follower.state, self._stage.now())
 
     async def _refreshed(self, follower: Follower) -> bool:
-        """Whether the wish for a refresh was written."""
+        """Request a refresh; return whether the request was written."""
         assert follower.current is not None
         answer = await self._stage.writer.try_refresh(follower.current)
         if answer is not None:
@@ -244,7 +250,7 @@ class _Attempt:
         return answer is not None
 
     async def _end_operation(self, follower: Follower) -> None:
-        """Ours, if it is still there: nothing of a step that failed goes on."""
+        """End the operation if this run requested it: a failed step must not leave one running."""
         application = follower.current
         if application is None or requested_run(application) != self._stage.run_id:
             return
@@ -266,7 +272,7 @@ class _Attempt:
 
 
 def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
-    """Why nothing can be asked of it now."""
+    """Why no sync can be requested now; `None` if one can."""
     if state.is_deleting:
         return Wait(Reason.DELETING, "it is being deleted")
     if state.operation_requested:
@@ -277,7 +283,7 @@ def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
 
 
 def _moved(wanted: Wanted, seen: Seen) -> Failed | RefreshNeeded | None:
-    """Its definition, or its branch, is another one since: this sync can never be seen to be right."""
+    """Failure or refresh if the sources or the resolved revision changed: this sync can no longer be verified."""
     state = seen.last
     if not isinstance(state, ApplicationState):
         return None

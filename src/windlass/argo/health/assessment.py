@@ -1,4 +1,4 @@
-"""Who tells the health of an object: a check written in Lua where its kind has one, else what it says of itself."""
+"""Health assessment of objects: by a Lua check if their kind has one, otherwise by the built-in rules."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from windlass.lua.worker_process import Said
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-READ_AGAIN_AFTER = 60  # seconds; a platform may bring checks of its own while it is raised
+READ_AGAIN_AFTER = 60  # seconds; a deploy may add health checks to the ConfigMap while it runs
 LONGEST_MESSAGE = 300  # characters
 WORDS = frozenset(Health) - {Health.FAILED}
-"""What a check may say: Argo CD's words."""
+"""Statuses that a check may return: those of Argo CD."""
 
 
 class Judge(Protocol):
     @property
     def kinds(self) -> frozenset[ResourceKind]:
-        """Kinds that have a check of their own wherever this judges; a cluster may have more."""
+        """Kinds with a specific check in every cluster; a cluster's own configuration may add more."""
 
     async def can_judge(self, kind: ResourceKind) -> bool:
-        """Whether there is more to go by than what such an object says of itself."""
+        """Whether the kind has a specific check, beyond the conditions in the object's status."""
 
     async def judge(self, item: Plain) -> ResourceState: ...
 
 
 class BuiltInJudge:
-    """Python alone: no process, no read, the same on virtual time."""
+    """Built-in rules only: no subprocess and no reads, so it behaves the same on virtual time."""
 
     @property
     def kinds(self) -> frozenset[ResourceKind]:
@@ -56,7 +56,7 @@ class BuiltInJudge:
 
 
 class ScriptedJudge:
-    """A mounted check wins over one of Argo CD's ConfigMap, and that over ours."""
+    """Lua checks: mounted ones take precedence over Argo CD's ConfigMap, and that over the embedded ones."""
 
     def __init__(self, reader: KubeReader, argocd: str, mounted: HealthScripts, worker: LuaWorker) -> None:
         self._reader = reader
@@ -94,7 +94,7 @@ class ScriptedJudge:
             return self._configured
 
     async def _read(self) -> HealthScripts:
-        """Where it is not there, or not for our eyes, our own checks remain."""
+        """Empty if the ConfigMap does not exist or may not be read; the other checks still apply."""
         try:
             found = await self._reader.get(self._config_map)
         except (NotFound, Forbidden):
@@ -104,7 +104,7 @@ class ScriptedJudge:
 
 @asynccontextmanager
 async def scripted(reader: KubeReader, argocd: str, mounted: HealthScripts) -> AsyncIterator[ScriptedJudge]:
-    """Its process starts with the first object whose kind has a check in Lua, and ends here."""
+    """The Lua process starts with the first object that needs a check and ends with this context."""
     async with LuaWorker() as worker:
         yield ScriptedJudge(reader, argocd, mounted, worker)
 
@@ -114,7 +114,10 @@ def kind_of(item: Plain) -> ResourceKind:
 
 
 def _judged(item: Plain, script: HealthScript, said: Said) -> tuple[Health, str]:
-    """Only a word that is known counts; and Healthy only if the object's controller has seen its latest change."""
+    """Health and message from a check's result; Unknown if the check failed or returned an invalid status.
+
+    Healthy counts only once the object's controller has observed its latest generation.
+    """
     check = f"the health check of {kind_of(item)} from {script.origin}"
     if said.error:
         return Health.UNKNOWN, f"{check} failed: {_short(said.error)}"

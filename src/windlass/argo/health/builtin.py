@@ -1,7 +1,7 @@
-"""The health of an object that is read directly, by what it says of itself; in Argo CD's words. Pure.
+"""Built-in health rules for objects that are read directly, with Argo CD's health statuses.
 
-Kinds of Kubernetes that run something are judged by their counts, claims by their phase, everything else by its
-conditions. An object that says nothing has unknown health, never a good one.
+Kubernetes workloads are assessed by their replica counts, claims by their phase, everything else by its conditions.
+An object without usable status is Unknown, never Healthy.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import Plain
 
 GOOD = ("Ready", "Available", "Healthy", "Succeeded", "Complete")
-"""Conditions that say all is well when they are True; the first that an object has counts."""
+"""Conditions that mean healthy when True; the first one that the object has decides."""
 BAD = ("Failed", "Stalled", "Degraded", "ReplicaFailure")
-"""Conditions that say something is wrong when they are True."""
+"""Conditions that mean degraded when True."""
 _COUNTS = {
     "Deployment": "availableReplicas",
     "StatefulSet": "readyReplicas",
     "ReplicaSet": "readyReplicas",
     "DaemonSet": "numberAvailable",
 }
-_BROKEN = ("BackOff", "Error")  # how the reasons end for which a container waits in vain
+_BROKEN = ("BackOff", "Error")  # of waiting reasons that mean failure
 WORKLOADS = {
     ResourceKind(resource.group, resource.kind): resource
     for resource in (
@@ -38,7 +38,7 @@ WORKLOADS = {
         Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"),
     )
 }
-"""What runs something, or holds its data: kinds that are judged by more than conditions."""
+"""Workloads and claims: kinds that are assessed by more than their conditions."""
 
 
 def judged_object(item: Plain) -> ResourceState:
@@ -48,12 +48,12 @@ def judged_object(item: Plain) -> ResourceState:
 
 
 def is_unseen(item: Plain) -> bool:
-    """Whether its controller says that it has not seen the latest change yet."""
+    """Whether `observedGeneration` shows that the controller has not processed the latest change yet."""
     seen, wanted = (item.get("status") or {}).get("observedGeneration"), item["metadata"].get("generation")
     return isinstance(seen, int) and isinstance(wanted, int) and seen < wanted
 
 
-def _judged(item: Plain, status: Plain) -> tuple[Health, str]:  # noqa: PLR0911 - rules, first fit decides
+def _judged(item: Plain, status: Plain) -> tuple[Health, str]:  # noqa: PLR0911 - the first matching rule decides
     conditions = {row.get("type"): row for row in status.get("conditions") or ()}
     if wrong := _wrong(conditions):
         return Health.DEGRADED, wrong
@@ -86,7 +86,7 @@ def _workload(kind: str, spec: Plain, status: Plain) -> tuple[Health, str]:
 
 
 def _is_rolling(kind: str, spec: Plain, status: Plain, wanted: int) -> bool:
-    """Whether some are still of an older template, though they should not be. A count of zero is left out."""
+    """Whether replicas that should be updated still run an older template. The API omits counts that are zero."""
     strategy = spec.get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return False
@@ -119,7 +119,7 @@ def _pod(status: Plain, conditions: Plain) -> tuple[Health, str]:
 
 
 def _wrong(conditions: Plain) -> str:
-    """What a condition complains of; empty if none does."""
+    """Message of the condition that makes the object Degraded; empty if there is none."""
     for name in BAD:
         if conditions.get(name, {}).get("status") == "True":
             return _said(conditions[name])

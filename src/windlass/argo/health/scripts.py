@@ -1,4 +1,4 @@
-"""Health checks written in Lua: those we bring, those mounted, and those in Argo CD's own ConfigMap. Pure."""
+"""Health checks written in Lua: embedded in Windlass, mounted by the user, or in Argo CD's ConfigMap."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CONFIG_MAP = "argocd-cm"
 PREFIX = "resource.customizations.health."
 TOGETHER = "resource.customizations"
-"""The older form: all kinds in one document, in which a name may be a pattern."""
+"""Key of the legacy format: one YAML document for all kinds, in which a name may be a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class HealthScript:
 
 @dataclass(frozen=True, slots=True)
 class HealthScripts:
-    """By kind; a pattern counts where no kind is named."""
+    """Scripts by kind; patterns apply to kinds without an exact entry."""
 
     exact: Mapping[ResourceKind, HealthScript] = field(default_factory=dict)
     patterns: tuple[tuple[str, HealthScript], ...] = ()
@@ -45,19 +45,19 @@ class HealthScripts:
 
 @cache
 def embedded() -> HealthScripts:
-    """Ours: for the kinds whose health decides most."""
+    """Scripts shipped with Windlass, for the most important kinds."""
     files = resources.files("windlass.argo.health").joinpath("checks").iterdir()
     named = {file.name.removesuffix(".lua"): file.read_text() for file in sorted(files, key=lambda file: file.name)}
     return HealthScripts({_kind(name): HealthScript(text, "windlass") for name, text in named.items()})
 
 
 def mounted(files: Mapping[tuple[str, str], str], origin: str = "a mounted file") -> HealthScripts:
-    """By group and kind."""
+    """Scripts from files, keyed by group and kind."""
     return HealthScripts({ResourceKind(*key): HealthScript(text, origin) for key, text in files.items()})
 
 
 def of_config_map(data: Mapping[str, str]) -> HealthScripts:
-    """As Argo CD reads it: a key of its own wins over the document of all kinds."""
+    """Scripts in Argo CD's ConfigMap; as in Argo CD, a kind's own key takes precedence over the legacy document."""
     exact: dict[ResourceKind, HealthScript] = {}
     patterns = []
     for name, text in _together(data.get(TOGETHER) or ""):
@@ -74,7 +74,7 @@ def of_config_map(data: Mapping[str, str]) -> HealthScripts:
 
 
 def _together(text: str) -> Iterator[tuple[str, str]]:
-    """Nothing of a document that is none: Argo CD cannot use it either."""
+    """Nothing if the document is invalid, which Argo CD cannot use either."""
     try:
         document = yaml_documents.load(text.encode(), f"{CONFIG_MAP} {TOGETHER}") if text.strip() else {}
     except InvalidInput:
@@ -86,6 +86,6 @@ def _together(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _kind(name: str) -> ResourceKind:
-    """`<group>_<Kind>`; of the core group the kind alone, or with the underscore."""
+    """Parse `<group>_<Kind>`; for the core group `<Kind>` or `_<Kind>`."""
     group, _, kind = name.rpartition("_")
     return ResourceKind(group, kind)

@@ -1,4 +1,4 @@
-"""What a kubeconfig leads to, in a few lines: the quickest proof that address, trust, credentials and rights fit."""
+"""`windlass cluster`: describes a cluster; proves that address, certificates, credentials and permissions work."""
 
 from __future__ import annotations
 

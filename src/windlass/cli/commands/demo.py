@@ -1,4 +1,4 @@
-"""`windlass demo`: a platform's life in a minute, told in commands that anybody could type, on a sandbox of its own."""
+"""`windlass demo`: runs windlass commands against its own sandbox and checks that each does what the demo says."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 VARIABLES = {"KUBECONFIG_PATH": "kubeconfig", "ENVIRONMENT": demo_files.NAME}
-SHOWN = 14  # lines of a report; the rest is in its file
-TABLES = ("components", "failures in full")  # where the first screen of a report ends
-ALWAYS, COUNTED = "  critical path", (" refresh", " refreshes")  # lines that are shown wherever they stand
-PATIENCE = 120.0  # seconds for one command: a demonstration that hangs must end
+SHOWN = 14  # the full report is in its file
+TABLES = ("components", "failures in full")  # headings at which the excerpt of a report ends
+ALWAYS, COUNTED = "  critical path", (" refresh", " refreshes")  # lines that are always part of the excerpt
+PATIENCE = 120.0  # seconds for one command, so that a hanging demo ends
 
 
 class Untrue(WindlassError):
-    """A chapter did not do what it says."""
+    """A command of the demo did not give the expected result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
+    """One command of the demo and its expected result."""
+
     title: str
     command: str
-    """What is typed after `windlass`."""
+    """The command line after `windlass`."""
     report: str
-    """The file its output goes to."""
+    """Name of the file that stdout is written to."""
     code: int
     expected: tuple[str, ...]
-    """What its output must say; of a JSON report, `path.to.field=value`."""
+    """Texts that the output must contain; for a JSON report, `path.to.field=value`."""
     before: Callable[[Path], str] | None = None
-    """What happens first in the folder, and the words for it."""
+    """Changes the files in the demo folder before the command runs; returns a description of the change."""
 
 
 FILES = "--dag dag.yaml --environment-file environment.yaml"
@@ -70,7 +72,7 @@ CHAPTERS = (
 
 
 def demonstrate(out: Path, environ: Mapping[str, str], say: Say, chapters: Sequence[Chapter] = CHAPTERS) -> None:
-    """Raises Untrue if a chapter did not do what it says."""
+    """Run the demo in folder `out`. Raises DemoFailed if a command does not give the expected result."""
     began = Clock().monotonic()
     demo_files.prepare(out)
     with _sandbox(out, _without_settings(environ), say) as environment:
@@ -86,19 +88,19 @@ def demonstrate(out: Path, environ: Mapping[str, str], say: Say, chapters: Seque
 
 
 def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The commands shall mean what they say."""
+    """Drop the settings of the user's environment, which would change what the printed commands do."""
     settings = {setting.variable for setting in SETTINGS} | PLAIN_CREDENTIALS.keys()
     return {name: value for name, value in environ.items() if name not in settings}
 
 
 @contextmanager
 def _sandbox(out: Path, environ: dict[str, str], say: Say) -> Iterator[dict[str, str]]:
-    """A cluster for as long as this lasts; gives the variables by which the commands find it."""
+    """Run a sandbox for the duration of the context; yields the environment that connects commands to it."""
     words = ["sandbox", "--kubeconfig", VARIABLES["KUBECONFIG_PATH"], "--speed", f"{SPEED:g}"]
     say(f"━━ A cluster: API server, controllers and Argo CD, embedded, {SPEED:g} times as fast as real ones")
     say(f"$ cd {out}")
     say(f"$ windlass {shlex.join(words)} &")
-    process = subprocess.Popen(_command(words), env=environ, cwd=out, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own
+    process = subprocess.Popen(_command(words), env=environ, cwd=out, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our command
     try:
         assert process.stdout is not None
         first = process.stdout.readline().rstrip()
@@ -131,13 +133,16 @@ def _play(chapter: Chapter, out: Path, environ: dict[str, str], say: Say) -> Non
 
 
 def _run(chapter: Chapter, out: Path, environ: dict[str, str], files: tuple[Path, Path]) -> int:
-    """On a terminal a run that changes something is drawn; elsewhere it is logged."""
+    """Run the command and return its exit code.
+
+    On a terminal it may draw its live view; otherwise, or if it is expected to be refused, its stderr goes to the log.
+    """
     is_drawn = sys.stderr.isatty() and chapter.code != ExitCode.INVALID
     with files[0].open("w") as output, files[1].open("w") as log:
         errors = None if is_drawn else log
         words = _command(shlex.split(chapter.command))
         try:
-            done = subprocess.run(  # noqa: S603 - our own
+            done = subprocess.run(  # noqa: S603 - our own command
                 words, env=environ, cwd=out, stdout=output, stderr=errors, timeout=PATIENCE, check=False
             )
         except subprocess.TimeoutExpired:
@@ -146,7 +151,7 @@ def _run(chapter: Chapter, out: Path, environ: dict[str, str], files: tuple[Path
 
 
 def _command(words: list[str]) -> list[str]:
-    """`-P`: nothing in the folder is taken for a module."""
+    """`-P` keeps Python from importing modules from the demo folder."""
     return [sys.executable, "-P", "-m", "windlass", *words]
 
 

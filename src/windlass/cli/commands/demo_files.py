@@ -1,4 +1,4 @@
-"""The files of a demonstration: a platform in a folder that stands in for git, and what happens to it."""
+"""The files of the demo: a platform in a folder that replaces a git repository, and the changes made to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPEED = 20.0
 VICTIM = "rook-ceph-cluster"
 MARK = ".windlass-demo"
 SECONDS = {"simple": 1, "operator": 1, "database": 2, "vault": 2, "storage-cluster": 3}
-"""What an application of each profile takes here."""
+"""Expected duration of an application, by profile."""
 DAG = """\
 # The reference platform, with its limits for a cluster that is faster than any real one.
 apiVersion: windlass.dev/v1alpha1
@@ -45,7 +45,7 @@ retries: {{maxAttempts: 1}}
 
 
 def prepare(out: Path) -> None:
-    """A folder with all that is needed. One of an earlier demonstration is replaced, anything else is not."""
+    """Create the demo folder. An earlier demo or an empty folder is replaced; anything else that exists is refused."""
     if out.exists() and not (out / MARK).exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InvalidInput("this is not the folder of a demonstration", where=str(out), hint="name another by --out")
     try:
@@ -79,7 +79,7 @@ def _rendered(content: Any) -> str:
 
 
 def break_one(out: Path) -> str:
-    """An image that cannot be pulled; the roll-out is soon given up."""
+    """Set an image that cannot be pulled, with a short progress deadline."""
     return _committed(out, "2", Conduct(is_failing=True, progress_deadline=round(2 * SPEED)))
 
 

@@ -1,4 +1,4 @@
-"""`windlass deploy`: settings in, a report out."""
+"""`windlass deploy`: loads the settings and deploys the platform, or plans the deploy for a dry run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str | None) -> Report:
-    """`plan`: a file with what was approved."""
+    """`plan` is the path of a plan file; the deploy is refused if the current plan differs from it."""
     settings = session.loaded(options, environ, Action.DEPLOY)
     approved = plan_files.read(plan, settings, Action.DEPLOY) if plan else None
     if settings.values["dry-run"].value:

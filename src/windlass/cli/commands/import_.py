@@ -1,4 +1,4 @@
-"""`windlass import`: a live Argo CD in, the text of a platform file out, or into a file."""
+"""`windlass import`: writes a platform file from a live Argo CD, to a file or to stdout."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def imported(options: Mapping[str, Any], environ: Mapping[str, str], tell: Callable[[str], None]) -> str:
-    """The text, or nothing if it went into a file."""
+    """Return the platform file as text, or an empty text if it was written to `--out`."""
     out = _writable(options["out"], is_forced=options["force"])
     reader, found = connections.run(_imported(options, environ, _limit(options, environ)))
     for notice in found.notices:
@@ -68,7 +68,7 @@ def _summary(found: Imported) -> str:
 
 
 def _writable(out: str | None, *, is_forced: bool) -> Path | None:
-    """Told before anything is read."""
+    """Check `--out` and `--force` before the cluster is read, so that a wrong path fails at once."""
     if out is None:
         if is_forced:
             raise InvalidInput("--force is for a file", hint="name it by --out FILE")

@@ -1,4 +1,4 @@
-"""`windlass lint`: all that can be said about the files without a cluster."""
+"""`windlass lint`: checks of the platform file and the environment file that need no cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def lines(settings: Settings) -> Iterator[str]:
-    """Of files without mistakes: warnings, then what was read."""
+    """Output for valid files: warnings and notices first, then a summary of what was loaded."""
     warnings = sorted(_warnings(settings))
     yield from (f"{place}: warning: {what}" if place else f"warning: {what}" for place, what in warnings)
     yield from (f"notice: {notice}" for notice in settings.mounts.notices)
@@ -30,7 +30,7 @@ def lines(settings: Settings) -> Iterator[str]:
 
 
 def _warnings(settings: Settings) -> Iterator[tuple[str, str]]:
-    """With their places; what stands in the embedded platform is not the user's to change."""
+    """Location and message. Implied dependencies of the embedded platform are left out: users cannot edit it."""
     found = settings.assembled
     for name, what in suspicions(found.platform):
         yield found.places.get(name, ""), what

@@ -1,4 +1,4 @@
-"""`windlass plan`: what an action would do, shown, and kept in a file that `deploy --plan` holds itself to."""
+"""`windlass plan`: plans an action, and writes and reads the plan files of `deploy --plan`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.cli import session
 from windlass.core.platform.planning import plan_documents
-from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - the file is read by it
+from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windlass.settings.loader import Settings
 
 NEEDED = {Action.DEPLOY: Action.DEPLOY, Action.TEARDOWN: Action.VALIDATE}
-"""Whose settings a plan of an action needs: one of a teardown is not confirmed."""
+"""By planned action: the action whose settings are required. The plan of a teardown needs no confirmation."""
 NEW = "make a new one: windlass plan --out FILE"
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
@@ -41,7 +41,7 @@ class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What `plan_documents.document` writes."""
+    """The schema of a plan file, as written by `plan_documents.document`."""
 
     api_version: Literal["windlass.dev/v1alpha1"]
     kind: Literal["Plan"]
@@ -74,11 +74,15 @@ def read(path: str, settings: Settings, action: Action) -> Approved:
 
 
 def understood(content: bytes, about: Mapping[str, str], path: str) -> Approved:
-    """Refuses what is no plan, a plan of something else, and one that contradicts itself; says at which JSON path."""
+    """Parse a plan file.
+
+    Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for another action, environment
+    or scope, or if its steps contradict each other.
+    """
     try:
         file = msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes names from the file
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes text from the file
         what, _, place = text.partition(" - at `")
         raise InvalidInput(f"this is no plan: {what}", where=f"{path}: {place.strip('`') or '$'}", hint=NEW) from None
     for place, what in (*_of_something_else(file, about), *_contradictions(file)):
@@ -94,7 +98,7 @@ def _of_something_else(file: PlanFile, about: Mapping[str, str]) -> Iterator[tup
 
 
 def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
-    """Steps stand in their order: what one waits for stands before it."""
+    """Names that occur twice, and steps that precede their dependencies: steps are listed in execution order."""
     seen: set[str] = set()
     for number, step in enumerate(file.steps):
         if step.name in seen:

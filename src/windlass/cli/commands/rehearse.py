@@ -1,4 +1,4 @@
-"""`windlass rehearse`: settings in, a rehearsal out."""
+"""`windlass rehearse`: loads the settings and runs a rehearsal."""
 
 from __future__ import annotations
 

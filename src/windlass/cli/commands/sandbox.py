@@ -1,4 +1,4 @@
-"""The sandbox in the foreground: a kubeconfig to use it with, three lines that say how, the end by a signal."""
+"""`windlass sandbox`: serves a sandbox in the foreground until a signal, with a kubeconfig to connect to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windlass.sandbox.sandbox import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-JOURNAL = 100_000  # requests remembered: a day of use must not eat the memory
+JOURNAL = 100_000  # limits memory use of a sandbox that runs for days
 DEFAULT = "windlass-sandbox.kubeconfig"
 
 
@@ -68,7 +68,7 @@ async def _serve(serving: Serving, tell: Callable[[str], None]) -> None:
 
 @contextmanager
 def _written(path: Path, content: str) -> Iterator[Path]:
-    """A kubeconfig for as long as it leads somewhere. One that somebody else wrote is never overwritten."""
+    """Write the kubeconfig and delete it at the end. A file that no sandbox wrote is never overwritten."""
     try:
         if path.exists() and not path.read_text().startswith(kubeconfigs.MARK):
             raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")

@@ -1,4 +1,4 @@
-"""Pods of our own image on a served sandbox: each runs the arguments it is given, under its own token."""
+"""Pods of the windlass image on a served sandbox: each runs windlass with the pod's arguments and token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_LINE = 2**24
 
 
 def program(address: str, authority: bytes) -> Program:
-    """As a process of its own, for a run has the environment and the signals of a process for itself."""
+    """Run windlass as a child process, because a run needs its own environment and signal handlers."""
 
     async def run(process: Process) -> int:
         with tempfile.TemporaryDirectory(prefix="windlass-pod-") as folder:

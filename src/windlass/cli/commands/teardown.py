@@ -1,4 +1,4 @@
-"""`windlass teardown`: settings in, a report out."""
+"""`windlass teardown`: loads the settings and tears the platform down, or plans the teardown for a dry run."""
 
 from __future__ import annotations
 

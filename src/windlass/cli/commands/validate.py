@@ -1,4 +1,4 @@
-"""`windlass validate` and `windlass wait`: settings in, a report or a line out, and the exit code."""
+"""`windlass validate` and `windlass wait`, and the rendering of reports for all commands."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def validated(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
-    """Of the platform file, or with `all_` of every Application there is."""
+    """Validate the platform of the platform file, or with option `all_` every Application of the cluster."""
     chosen = {name: value for name, value in options.items() if name not in {"all_", "strict"}}
     if options["all_"]:
         values = _values(chosen, environ)
@@ -101,7 +101,7 @@ def rendered(report: Report, form: str) -> str:
 def waited(
     application: str, options: Mapping[str, Any], environ: Mapping[str, str], tell: Callable[[str], None]
 ) -> tuple[str, ExitCode]:
-    """The last word, and the code that goes with it."""
+    """Wait for an Application; return the final message and the exit code."""
     namespace, _, name = application.rpartition("/")
     if not name or "/" in namespace:
         raise InvalidInput(f"{application!r} is no Application", hint="it is NAME or NAMESPACE/NAME")
@@ -130,7 +130,7 @@ def waited(
 
 
 def _values(options: Mapping[str, Any], environ: Mapping[str, str]) -> Mapping[str, Value]:
-    """Where no file is needed."""
+    """Read options and variables only, for commands that need no files."""
     defaults = {"log-format": "text"} if sys.stderr.isatty() else {}
     values, mistakes = read_settings(given(options), environ, defaults)
     if mistakes:

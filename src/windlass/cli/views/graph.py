@@ -1,4 +1,4 @@
-"""`windlass graph`: a platform's order as text, mermaid, dot or svg."""
+"""`windlass graph`: the dependency graph of a platform as text, mermaid, dot or svg."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The part of a platform that is shown, and what it needs from the rest."""
+    """The selected part of a platform, and its dependencies on the rest, each with the nodes that have it."""
 
     platform: Platform
     graph: Graph

@@ -1,4 +1,4 @@
-"""Places for a layered drawing: waves are columns, long dependencies get a lane through the columns between."""
+"""Layout of a layered graph drawing: waves are columns; a long dependency has a lane through the columns it crosses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.graphs import Graph
 
 Slot = tuple[str, int]
-"""A name and a column: in the column of its wave it is a box, in later ones a lane that leads on from it."""
+"""A node name and a column: the box of the node in the column of its wave, a lane from that box in later columns."""
 SWEEPS = 24
 BOX, LANE, GAP = 26.0, 4.0, 10.0
 
@@ -21,16 +21,16 @@ BOX, LANE, GAP = 26.0, 4.0, 10.0
 @dataclass(frozen=True, slots=True)
 class Layout:
     columns: Sequence[Sequence[Slot]]
-    """From top to bottom."""
+    """The slots of each column, from top to bottom."""
     height: Mapping[Slot, float]
-    """Where the middle of each slot is; the topmost box begins at zero."""
+    """Vertical center of each slot; the top edge of the topmost slot is at zero."""
     total: float
     links: Mapping[Slot, Sequence[Slot]]
-    """What each slot leads to in the next column."""
+    """By slot: the slots in the next column that it is connected to."""
 
 
 def layout(graph: Graph) -> Layout:
-    """Of the dependencies that no other implies; the rest would only be noise."""
+    """Lay out the graph. Dependencies that others imply are left out, to keep the drawing readable."""
     wave_of = {name: number for number, wave in enumerate(graph.waves) for name in wave}
     links = _links(graph, wave_of)
     columns = _ordered(_columns(graph, wave_of, links), links)
@@ -42,7 +42,7 @@ def layout(graph: Graph) -> Layout:
 
 
 def _links(graph: Graph, wave_of: Mapping[str, int]) -> dict[Slot, list[Slot]]:
-    """All that leads from one name to one column shares a lane up to there."""
+    """Connections between adjacent columns. All dependents of a node share its lane."""
     implied = set(graph.implied_edges())
     found: dict[Slot, set[Slot]] = {}
     for name in graph.names:
@@ -64,7 +64,7 @@ def _columns(graph: Graph, wave_of: Mapping[str, int], links: Mapping[Slot, Sequ
 
 
 def _ordered(columns: list[list[Slot]], links: Mapping[Slot, Sequence[Slot]]) -> list[list[Slot]]:
-    """Sorted by where their neighbours are, there and back, until nothing gets better; the fewest crossings win."""
+    """Order each column by the mean row of its neighbours, sweeping in both directions; the fewest crossings win."""
     back = _reversed(links)
     best, fewest = columns, _crossings(columns, links)
     for sweep in range(SWEEPS):
@@ -118,7 +118,7 @@ def _size(slot: Slot, wave_of: Mapping[str, int]) -> float:
 def _heights(
     columns: Sequence[Sequence[Slot]], links: Mapping[Slot, Sequence[Slot]], wave_of: Mapping[str, int]
 ) -> dict[Slot, float]:
-    """Each as near as possible to the middle of its neighbours, in its order and with its distance kept."""
+    """Centers as near as possible to the mean of their neighbours', keeping order and distance in a column."""
     back = _reversed(links)
     height: dict[Slot, float] = {}
     for column in columns:
@@ -135,7 +135,7 @@ def _heights(
 
 
 def _spread(column: Sequence[Slot], wanted: Mapping[Slot, float], wave_of: Mapping[str, int]) -> dict[Slot, float]:
-    """The places nearest to the wanted ones that keep order and distance; those that clash share the difference."""
+    """The centers nearest to the preferred ones that keep order and distance; slots that overlap move as a block."""
     offsets = [0.0]
     for above, below in pairwise(column):
         offsets.append(offsets[-1] + (_size(above, wave_of) + _size(below, wave_of)) / 2 + GAP)

@@ -1,4 +1,4 @@
-"""A graph as one SVG file that needs nothing else: boxes by wave, coloured by stack."""
+"""A dependency graph as one self-contained SVG: boxes in columns by wave, coloured by stack."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def svg(platform: Platform, graph: Graph) -> str:
 
 
 def _columns(graph: Graph) -> tuple[list[float], list[float]]:
-    """Where each column begins, and how wide it is."""
+    """Left edge and width of each column."""
     widths = [max(map(len, wave)) * CHARACTER + 2 * PADDING for wave in graph.waves]
     left: list[float] = []
     for number in range(len(widths)):
@@ -54,7 +54,7 @@ def _columns(graph: Graph) -> tuple[list[float], list[float]]:
 
 
 def _colours(platform: Platform) -> Mapping[str, tuple[str, str]]:
-    """By stack, for boxes and for lines: around the wheel and lighter or darker in turn, so that neighbours differ."""
+    """By stack: fill and line colour. Hue and lightness alternate, so that neighbouring stacks differ."""
     count = max(len(platform.stacks), 1)
     found = {}
     for number, stack in enumerate(platform.stacks):
@@ -102,7 +102,7 @@ def _boxes(platform: Platform, graph: Graph, made: Layout, columns: Columns) -> 
 
 
 def _paths(platform: Platform, graph: Graph, made: Layout, columns: Columns) -> Iterator[str]:
-    """From the right side of each slot to the left side of what it leads to; a lane crosses its column."""
+    """Curves from the right edge of each slot to the left edge of its targets; a lane also crosses its own column."""
     colours = _colours(platform)
     boxes = {(name, column) for column, wave in enumerate(graph.waves) for name in wave}
     for slot, targets in sorted(made.links.items()):

@@ -1,6 +1,6 @@
-"""The live view on a terminal. Imported only where there is one: it is all that knows rich.
+"""The live view on a terminal. The only module that uses rich; imported only if stderr is a terminal.
 
-It follows a run and never disturbs it: whatever goes wrong here ends the view, not the run.
+The view never affects the run: an error here ends the view, not the run.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _PLAIN_SIGNS = str.maketrans({"█": "#", "▓": "=", "▒": "x", "░": ".", "�
 
 
 class LiveView:
-    """`tell` it what happens; inside `async with` it is drawn four times a second. Its head stays when it ends."""
+    """Shows the events of a run. Inside `async with` it is redrawn four times a second; at the end its header stays."""
 
     def __init__(self, stream: TextIO, clock: Clock, state: State, environ: Mapping[str, str]) -> None:
         self._clock = clock
         self._state = state
         self._encoding = stream.encoding or "ascii"
         console = Console(file=stream, highlight=False, soft_wrap=False, _environ=environ)
-        # What others write to stderr meanwhile appears above the view; stdout carries the report and is left alone.
+        # Other output to stderr appears above the view. stdout is not redirected, because it carries the report.
         self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, vertical_overflow="crop")
         self._tasks = asyncio.TaskGroup()
         self._is_broken = False
@@ -48,7 +48,7 @@ class LiveView:
         self._try(self._hear, event)
 
     def ended(self, report: Report) -> None:
-        """The report itself follows."""
+        """Nothing to do: the report itself is printed after the view."""
 
     def _hear(self, event: Event) -> None:
         self._state = seen(self._state, event, self._clock.monotonic())
@@ -62,7 +62,7 @@ class LiveView:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What the run raised passes through as it is: the group hears nothing of it."""
+        """Stop drawing. The task group gets no exception, so that it does not wrap what the run raised."""
         self._drawing.cancel()
         try:
             await self._tasks.__aexit__(None, None, None)
@@ -85,13 +85,13 @@ class LiveView:
         return Text("\n", no_wrap=True, overflow="crop").join(lines)
 
     def _writable(self, text: str) -> str:
-        """On a terminal that does not speak UTF-8, signs that every terminal has."""
+        """Replace symbols by ASCII on a terminal that does not use UTF-8."""
         if self._encoding.lower().replace("-", "") == "utf8":
             return text
         return text.translate(_PLAIN_SIGNS).encode(self._encoding, "replace").decode(self._encoding)
 
     def _try(self, work: Callable[P, object], *args: P.args, **options: P.kwargs) -> None:
-        """A terminal that is gone is no reason to end a run."""
+        """Call a function and ignore its errors: a lost terminal must not end the run."""
         try:
             work(*args, **options)
         except Exception:  # noqa: BLE001 - see above

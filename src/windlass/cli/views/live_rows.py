@@ -1,4 +1,4 @@
-"""The live view as rows of styled text that fit a terminal. Pure: whoever draws them adds nothing."""
+"""The live view as rows of styled text that fit a terminal. Pure: `live` prints the rows as they are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROOMY = 100
 
 
 class Style(StrEnum):
-    """As rich writes them."""
+    """Style names of rich."""
 
     PLAIN = ""
     BOLD = "bold"
@@ -57,7 +57,7 @@ _LOOKS: Mapping[Lot, tuple[str, Style]] = {
 
 
 class Section(NamedTuple):
-    """`lines` are made when they are taken: of a large platform only those that are shown."""
+    """A titled part of the view. `lines` is lazy: for a large platform only the visible lines are created."""
 
     title: Row
     size: int
@@ -65,7 +65,7 @@ class Section(NamedTuple):
 
 
 def rows(state: State, now: float, height: int, width: int) -> tuple[Row, ...]:
-    """At most `height` and never more than 40, none wider than `width`: what failed first, then what is slow."""
+    """At most `height` rows and never more than MAX_ROWS, none wider than `width`; failures first, then slow nodes."""
     room = max(0, min(height, MOST_ROWS))
     ahead = prospect(state, now)
     found = _head(state, ahead, now, width)[:room]
@@ -82,7 +82,7 @@ def rows(state: State, now: float, height: int, width: int) -> tuple[Row, ...]:
 
 
 def shares(room: int, sizes: Sequence[int]) -> list[int]:
-    """To each a title with one row, as far as that goes; then one row to each in turn. The first are served first."""
+    """Rows for each section: first a title and one row each, then one more row each in turn. The first sections win."""
     given = [0] * len(sizes)
     for step in (2, *[1] * max(sizes, default=0)):
         for place, size in enumerate(sizes):
@@ -93,7 +93,10 @@ def shares(room: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _shortened(section: Section, share: int) -> list[Row]:
-    """The title counts them all: a line about the others is worth its place only beside some."""
+    """The title and as many lines as fit.
+
+    A line "and N more" is added only if at least one other line fits: the title already has the total.
+    """
     is_whole = section.size < share
     kept = share - 1 if share < 3 or is_whole else share - 2
     lines = [section.title, *islice(section.lines, max(0, kept))][:share]
@@ -112,16 +115,16 @@ def _head(state: State, ahead: Prospect, now: float, width: int) -> list[Row]:
 
 def _left(state: State, ahead: Prospect) -> Iterator[Piece]:
     if state.phase is RunPhase.REPORT:
-        return  # what has not begun by now will not
+        return  # nothing starts any more
     if ahead.left:
-        step = 60 if ahead.left >= 300 else 10  # a figure that moves with every look is not read
+        step = 60 if ahead.left >= 300 else 10  # rounded: a number that changes with every redraw is hard to read
         yield Piece(f"  about {duration_words(timedelta(seconds=ceil(ahead.left / step) * step))} left", Style.BUSY)
     elif state.running:
         yield Piece("  longer than expected", Style.LATE)
 
 
 def _bar(counts: Mapping[Lot, int], width: int) -> Row:
-    """Whoever is there is seen: at least one cell, as long as there are enough."""
+    """The progress bar. Every status that occurs gets at least one cell, if the width allows."""
     total = sum(counts.values())
     sizes = {lot: max(1, counts[lot] * width // total) for lot in Lot if counts[lot]}
     widest = max(sizes, key=lambda lot: sizes[lot])
@@ -147,12 +150,12 @@ def _why(outcome: Outcome, width: int) -> str:
 
 
 def _told(reason: str, detail: str, width: int) -> str:
-    """Where room is short the sentence says more than the word."""
+    """Reason and detail; only the detail on a narrow terminal, because it says more than the reason."""
     return f"{reason}: {detail}" if detail and width >= ROOMY else detail or reason
 
 
 def _running(state: State, now: float, width: int) -> Section:
-    """The oldest first: rows do not jump, and what is slow comes up by itself."""
+    """Running nodes, oldest first: rows keep their order, and slow nodes move to the top."""
     ordered = sorted(state.running.values(), key=lambda each: (each.since, each.name))
     title = (Piece(f"running {len(ordered)}", Style.BUSY), _dim("  (age/expected, what it waits for)"))
     return Section(title, len(ordered), _running_lines(state, ordered, now, width))
@@ -175,7 +178,11 @@ def _attempt(running: Running) -> Iterator[Piece]:
 
 
 def _waiting(state: State, ahead: Prospect, width: int) -> Section:
-    """Next is what waits only for running ones, and for few of them; then what most time stands behind."""
+    """Waiting nodes in the order in which they are likely to start.
+
+    Nodes that wait only for running nodes come first, then those with fewer missing dependencies, then those with the
+    longest chain of dependents.
+    """
     lots = ahead.lots
     names = [name for name in ahead.chains if lots[name] is Lot.WAITING]
     needs = state.plan.graph.needs if state.plan else {}
@@ -229,7 +236,7 @@ def _span(seconds: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Foreign words must not move the cursor."""
+    """Replace control characters: texts of other programs must not move the cursor."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 
@@ -242,7 +249,7 @@ def _cell(character: str) -> int:
 
 
 def _cut(row: Row, width: int) -> Row:
-    """To the width, with a sign that there was more."""
+    """Cut the row to the width; an ellipsis marks the cut."""
     room = width if _cells("".join(piece.text for piece in row)) <= width else width - 1
     found: list[Piece] = []
     for text, style in row:

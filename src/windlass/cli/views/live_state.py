@@ -1,4 +1,4 @@
-"""What the live view knows of a run, event by event, and what follows from it. Pure: times are seconds handed in."""
+"""State of the live view: built from events, with a forecast computed from it. Pure: times are passed in as seconds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOTICES_KEPT = 3
 
 
 class Lot(StrEnum):
-    """Where a node stands, in the order of a progress bar."""
+    """Status of a node, in the order of the progress bar."""
 
     DONE = "done"
     FAILED = "failed"
@@ -41,7 +41,10 @@ class Lot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """`since`: of the first attempt; `tried_since`: of this one."""
+    """A node that has started and not finished.
+
+    `started` is when its first attempt started, `attempt_started` when the current one did.
+    """
 
     name: str
     since: float
@@ -53,7 +56,7 @@ class Running:
 
 @dataclass(frozen=True)
 class State:
-    """`title`, `expected` and `max_parallel` are known before the first event."""
+    """What the events so far say about a run. `title`, `expected` and `max_parallel` are known from the start."""
 
     title: str
     began: float
@@ -66,8 +69,8 @@ class State:
     notices: tuple[tuple[float, Noticed], ...] = ()
 
 
-def seen(state: State, event: Event, now: float) -> State:  # noqa: PLR0911 - one for each event
-    """What is known after one more event. One that fits nothing known changes nothing."""
+def seen(state: State, event: Event, now: float) -> State:  # noqa: PLR0911 - one return per event type
+    """The state after one more event. A NodeWaiting event for a node that is not running changes nothing."""
     match event:
         case PhaseBegan(phase):
             return replace(state, phase=phase)
@@ -94,16 +97,16 @@ def seen(state: State, event: Event, now: float) -> State:  # noqa: PLR0911 - on
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What follows from a state at one moment; made once for each picture."""
+    """What a state implies at one moment; computed once per redraw."""
 
     lots: Mapping[str, Lot]
-    """Of every node of the plan, and of what was heard of besides."""
+    """Status of every node of the plan, and of every other node that an event named."""
     blocked: Mapping[str, frozenset[str]]
-    """By what failed: all that waits for it, however far behind. Those cannot run any more."""
+    """By failed node: its direct and transitive dependents, which cannot run any more."""
     chains: Mapping[str, float]
-    """Of all that is still to end: seconds until the last of the longest chain behind it would."""
+    """By unfinished node: expected seconds until the longest chain of dependents that starts with it is finished."""
     left: float | None
-    """Seconds to the end, if each takes what it is expected to; None before there is a plan."""
+    """Expected seconds until the end of the run; `None` before there is a plan."""
 
 
 def prospect(state: State, now: float) -> Prospect:
@@ -113,7 +116,7 @@ def prospect(state: State, now: float) -> Prospect:
         return Prospect(lots, behind, {}, None)
     to_go = {name: _to_go(state, name, now) for name in state.plan.graph.names if _is_to_come(state, lots, name)}
     chains = _chains(state.plan.graph, to_go)
-    # The longest chain, or all the work that so many at a time can do: it cannot take less.
+    # Two lower bounds: the longest chain, and the total work divided by the number of parallel nodes.
     left = max(max(chains.values(), default=0.0), sum(to_go.values()) / max(1, state.max_parallel))
     return Prospect(lots, behind, chains, left)
 

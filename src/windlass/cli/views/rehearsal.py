@@ -1,4 +1,4 @@
-"""What a rehearsal showed, for people and for programs."""
+"""`windlass rehearse`: the result of a rehearsal as text or JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from windlass.operations.rehearse import Rehearsal
 
-WIDTH = 30  # of the bars
-SHOWN = 4  # names that are told of those behind
+WIDTH = 30  # characters of a bar
+SHOWN = 4  # names of blocked applications per line
 
 
 def text(rehearsal: Rehearsal) -> str:
@@ -61,7 +61,7 @@ def _failures(rehearsal: Rehearsal) -> Iterator[str]:
 
 
 def _order(rehearsal: Rehearsal) -> Iterator[str]:
-    """Who starts when, and for how long; a bar of the whole time for each."""
+    """When each application starts and how long it takes, with a bar on the time axis of the whole run."""
     graph, began = rehearsal.premise.graph, rehearsal.report.summary.started
     spans = [(span.name, span.started - began, span.finished - began) for span in rehearsal.report.timeline.spans]
     if not spans:
@@ -81,7 +81,7 @@ def _bar(start: timedelta, end: timedelta, last: timedelta) -> str:
 
 
 def _radius(rehearsal: Rehearsal) -> Iterator[str]:
-    """Only where nothing was made to fail: else the run itself has shown it."""
+    """Empty if failures were requested: in that case the run itself shows their effect."""
     if rehearsal.premise.fails:
         return
     rows = blast_radius(rehearsal.premise.graph)

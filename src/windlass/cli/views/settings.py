@@ -1,4 +1,4 @@
-"""`windlass config`: every effective value and who said so. Secrets are masked."""
+"""`windlass config`: every effective setting with its origin, as text or JSON. Secrets are masked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of the core as JSON types, for every document the product writes."""
+"""Conversion of core values to JSON types, for every document that Windlass writes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 API_VERSION = "windlass.dev/v1alpha1"
 
 
-def plain(value: object) -> Any:  # noqa: PLR0911 - one for each type
-    """Any value of the core as JSON types."""
+def plain(value: object) -> Any:  # noqa: PLR0911 - one return for each type
+    """Convert a value of the core, with everything in it, to JSON types."""
     match value:
         case Enum():
             return value.value
@@ -29,6 +29,6 @@ def plain(value: object) -> Any:  # noqa: PLR0911 - one for each type
 
 
 def key_of(name: str) -> str:
-    """`is_dry_run` is `dryRun` there."""
+    """The JSON key of a field: `is_dry_run` becomes `dryRun`."""
     first, *rest = name.removeprefix("is_").split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -1,4 +1,4 @@
-"""What happens in a run, told as it happens: for logs, metrics and the live view. Nothing decides by it."""
+"""Events of a run, emitted as they happen, for logs, metrics and the live view. No decision depends on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RunPhase(StrEnum):
-    """The parts of an action, in their order; an action leaves out what it does not need."""
+    """The phases of a run, in order; an action skips the phases it does not need."""
 
     CONNECT = "connect"
     OBSERVE = "observe"
@@ -53,7 +53,7 @@ class NodeStarted:
 
 @dataclass(frozen=True, slots=True)
 class NodeWaits:
-    """What a node that was started waits for; told whenever that changes."""
+    """What a started node is waiting for; emitted whenever that changes."""
 
     name: str
     reason: str
@@ -67,7 +67,7 @@ class NodeEnded:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Anything else worth a line; `name` is the node it is about, if it is about one."""
+    """Any other message; `name` is the node it is about, empty if it is about none."""
 
     level: Level
     message: str

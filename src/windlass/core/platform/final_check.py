@@ -1,4 +1,4 @@
-"""Does what was healthy in its turn still hold at the end of the run? The gate decides again, as patiently."""
+"""The final check: whether the nodes that became healthy still are at the end of the run, with the same timeouts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.snapshots import Snapshot, State
 
 HOLDS_AFTER = timedelta(seconds=10)
-"""What was sick once must be Healthy for so long: between two crashes a container is ready for a moment."""
+"""How long a node that was unhealthy must be Healthy: a crashing container is ready for a moment between crashes."""
 
 
 def looked_at(seen: Mapping[str, Seen], names: Iterable[str], snapshot: Snapshot) -> dict[str, Seen]:
-    """Those of the nodes that are not well, or were not at an earlier look."""
+    """Histories of the nodes that are unhealthy in this snapshot, or were in an earlier one."""
     states, now = snapshot.states, snapshot.taken_at
     again = {name: gates.followed(each, states.get(name), now) for name, each in seen.items()}
     new = (name for name in names if name not in seen and not _is_well(states.get(name)))
@@ -35,7 +35,7 @@ def _is_well(state: State | None) -> bool:
 
 
 def judged(platform: Platform, seen: Mapping[str, Seen], snapshot: Snapshot) -> dict[str, Closed]:
-    """Of those that were looked at: what keeps each from being healthy again."""
+    """The decision for each node whose gate is not open again, by name."""
     found = {}
     for name, each in seen.items():
         patience = platform.applications[name].patience
@@ -47,7 +47,7 @@ def judged(platform: Platform, seen: Mapping[str, Seen], snapshot: Snapshot) -> 
 
 
 def corrected(outcome: Outcome, judgement: Closed | None) -> Outcome:
-    """What became of a node, after the last look at it. One that is still waited for was so when the run ended."""
+    """The outcome of a node after the final check. A node that is still waiting counts as interrupted."""
     if judgement is None:
         return outcome
     detail = f"it was healthy in its turn, and is not at the end of the run: {judgement.detail}"

@@ -1,7 +1,7 @@
-"""The gate: may what depends on a node start? It opens on evidence, never on a word alone.
+"""The gate of a node: whether its dependents may start. It opens only on proof that the reported health is fresh.
 
-Argo CD's health is stale right after a sync: the first status that says Succeeded still carries the health of before.
-So a verdict counts only with proof that it was made after the sync, on the wanted revision and sources.
+The first status that says Succeeded still carries the health from before the sync. A health status therefore needs
+proof that Argo CD computed it after the sync, for the desired revisions and sources.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from windlass.core.platform.model.snapshots import (
 if TYPE_CHECKING:
     from windlass.core.platform.model.applications import Patience
 
-SETTLED_AFTER = timedelta(seconds=10)  # by then a verdict has caught up with the operation before it
-LAGGING_AFTER = timedelta(seconds=10)  # a comparison follows a sync within a second; later than this we ask for one
-SILENT_AFTER = timedelta(minutes=2)  # without any change for so long it is stuck, not slow
+SETTLED_AFTER = timedelta(seconds=10)  # by then the health status reflects the last operation
+LAGGING_AFTER = timedelta(seconds=10)  # usually within 1 s of a sync; then request a refresh
+SILENT_AFTER = timedelta(minutes=2)  # no change for this long: stuck, not slow
 
 
 class Proof(StrEnum):
-    """Why the verdict is not a stale one."""
+    """Why the health status is known to be fresh."""
 
     FIRST_VERDICT = "it was never compared, or incomplete, before its first operation, and is in sync now"
     NEW_REVISION = "the comparison shows a revision that was not there before"
@@ -44,7 +44,7 @@ class Proof(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a gate is not open, or never will be. Stable words: they stand in reports, logs and metrics."""
+    """Why a gate is closed. The values are stable: they appear in reports, logs and metrics."""
 
     ABSENT = "Absent"
     DELETING = "Deleting"
@@ -75,27 +75,21 @@ _BUSY = {Reason.PROGRESSING, Reason.OPERATION_RUNNING, Reason.OPERATION_REQUESTE
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What must be shown. `run_id` is that of our operation; None where we only look."""
-
     revisions: tuple[str, ...]
     sources: tuple[Source, ...]
     patience: Patience
-    run_id: str | None = None
+    run_id: str | None = None  # the run whose operation must succeed; None when only observing
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen up to now: `before` is what our operation was written onto; then `followed`, state by state.
+    """What `extend_history` collected from the states so far, including the response to our own refresh request."""
 
-    The answer to our own request for a refresh is such a state too.
-    """
-
-    before: State | None
+    before: State | None  # the state that our operation was written to
     began: datetime
     changed: datetime
     last: State | None
-    earlier_revisions: frozenset[tuple[str, ...]] = frozenset()
-    """All that were shown before the operation succeeded: seeing one of them again proves nothing."""
+    earlier_revisions: frozenset[tuple[str, ...]] = frozenset()  # before the success; seeing these proves nothing
     succeeded_since: datetime | None = None
     healthy_since: datetime | None = None
     sick_since: datetime | None = None
@@ -103,9 +97,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the judgement rests on; it stands in the report."""
-
+class Evidence:  # what a decision is based on; part of the report
     judged_at: datetime
     health: Health
     health_message: str = ""
@@ -131,22 +123,17 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshNeeded:
-    """Only a comparison that is asked for now can tell."""
-
+class RefreshNeeded:  # only a comparison requested now can decide
     reason: Reason
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """For this attempt. `evidence` is None where there was nothing to see."""
-
+class Failed:  # this attempt failed
     reason: Reason
     detail: str
-    evidence: Evidence | None = None
-    is_final: bool = False
-    """Another attempt would end the same."""
+    evidence: Evidence | None = None  # None if there was no health to evaluate
+    is_final: bool = False  # another attempt would fail the same way
 
 
 Closed = Wait | RefreshNeeded | Failed
@@ -154,7 +141,7 @@ Judgement = Open | Closed
 
 
 def as_shown(state: State | None, patience: Patience) -> Wanted:
-    """For somebody who only asks whether it is well, at whatever it shows."""
+    """Target for checking health only, at the revisions that the node shows now."""
     if isinstance(state, ApplicationState):
         return Wanted(state.revisions, state.compared_to, patience)
     return Wanted((), (), patience)
@@ -165,7 +152,6 @@ def first_seen(state: State | None, now: datetime) -> Seen:
 
 
 def followed(seen: Seen, state: State | None, now: datetime) -> Seen:
-    """What is known after one more state."""
     succeeded = _has_succeeded(seen, state)
     asked_now = seen.succeeded_since is not None and _wants_refresh(state) and not _wants_refresh(seen.last)
     earlier = seen.earlier_revisions
@@ -184,7 +170,7 @@ def followed(seen: Seen, state: State | None, now: datetime) -> Seen:
 
 
 def _has_succeeded(seen: Seen, state: State | None) -> bool:
-    """An operation after `before` has, and none is waiting: right after a request the previous one is still shown."""
+    """Ignore the operation of the initial state: right after a request Argo CD still shows the previous operation."""
     if not isinstance(state, ApplicationState) or state.operation is None or state.operation_requested:
         return False
     return state.operation.phase is Phase.SUCCEEDED and state.operation != _operation_of(seen.before)
@@ -203,14 +189,14 @@ def is_sick(state: State) -> bool:
 
 
 def judge(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:
-    """The last state seen, by what was wanted and what was seen before it. `now` is the server's time."""
+    """Decide on the latest state, given the target and the states before it. `now` is the server's time."""
     judgement = _judgement(wanted, seen, now)
     if isinstance(judgement, Open | Failed):
         return judgement
     return _out_of_time(wanted, seen, judgement, now) or judgement
 
 
-def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa: PLR0911 - rules, first fit decides
+def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa: PLR0911 - ordered rules
     state = seen.last
     if state is None:
         return Wait(Reason.ABSENT, "it does not exist yet")
@@ -232,7 +218,7 @@ def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa:
 
 
 def _judge_errors(wanted: Wanted, seen: Seen, state: ApplicationState, now: datetime) -> Wait | RefreshNeeded | Failed:
-    """What was said before the operation may be of then: it counts if a comparison asked for now says it again."""
+    """Errors that predate the operation count only if a comparison requested after it reports them again."""
     evidence = _evidence(wanted, state, None, now)
     sickness = _judge_sickness(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, wanted, seen)
     before = seen.before.errors if isinstance(seen.before, ApplicationState) else ()
@@ -244,7 +230,7 @@ def _judge_errors(wanted: Wanted, seen: Seen, state: ApplicationState, now: date
 
 
 def _judge_operation(wanted: Wanted, seen: Seen, state: ApplicationState) -> Wait | Failed | None:
-    """None if the operation that counts has succeeded, or none is needed."""
+    """`None` if the required operation has succeeded, or none is required."""
     if state.operation_requested:
         return Wait(Reason.OPERATION_REQUESTED, "an operation is waiting or running")
     operation = state.operation
@@ -267,10 +253,10 @@ def _judge_operation(wanted: Wanted, seen: Seen, state: ApplicationState) -> Wai
     return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {told}")
 
 
-def _proof(  # noqa: PLR0911 - rules, the first that fits decides
+def _proof(  # noqa: PLR0911 - ordered rules
     wanted: Wanted, seen: Seen, state: ApplicationState, now: datetime
 ) -> Proof | Wait | RefreshNeeded:
-    """That what is shown was found after the operation, and on the wanted revisions and sources."""
+    """Proof that the status was computed after the operation, for the desired revisions and sources."""
     if state.refresh_requested:
         return Wait(Reason.NOT_FRESH, "a refresh is under way")
     if state.revisions != wanted.revisions:
@@ -287,8 +273,8 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
         return _lagging(seen, Reason.NOT_FRESH, "it was last compared before the operation finished", now)
     if state.reconciled_at > finished:
         return Proof.LATER_COMPARISON
-    # The same second. A comparison that began before the sync cannot find a new revision in sync; one that is
-    # out of sync, or finds what was there before, can be of either side.
+    # Both in the same second. A comparison from before the sync cannot report a new revision as Synced. If it reports
+    # OutOfSync, or an earlier revision, it may be from before or after.
     if state.sync is Sync.SYNCED and wanted.revisions not in seen.earlier_revisions:
         return Proof.NEW_REVISION
     if seen.refresh_asked:
@@ -297,18 +283,15 @@ def _proof(  # noqa: PLR0911 - rules, the first that fits decides
 
 
 def _was_incomplete(before: State | None, wanted: Wanted) -> bool:
-    """Then no verdict of before can say that it is in sync: one that does was made when all was there.
-
-    Only before its first operation: what is missing of another revision, or was missing when somebody else's operation
-    had not ended, may be there or no longer wanted.
-    """
+    """Whether resources were missing before the first operation: then a Synced status must be from after it."""
     if not isinstance(before, ApplicationState) or before.operation is not None:
-        return False
+        return False  # an operation of another client may have created what was missing
+    # A resource missing at another revision may not be part of the desired one.
     return not before.revisions or (before.revisions == wanted.revisions and before.health is Health.MISSING)
 
 
 def _may_have_missed_the_sync(state: ApplicationState, now: datetime) -> bool:
-    """What Argo CD watches reaches it a moment later: out of sync may be what was there before, with its health."""
+    """Argo CD sees changes a moment late: OutOfSync and the health may still describe the resources before the sync."""
     finished = state.operation.finished_at if state.operation else None
     return finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER
 
@@ -324,7 +307,7 @@ def _proof_untouched(state: ApplicationState, finished: datetime | None, now: da
 
 
 def _lagging(seen: Seen, reason: Reason, detail: str, now: datetime) -> Wait | RefreshNeeded:
-    """A comparison that does not come by itself is asked for, once."""
+    """Wait for Argo CD to compare; if that takes too long, request a refresh, once."""
     since = seen.succeeded_since
     if since is not None and now - since > LAGGING_AFTER and not seen.refresh_asked:
         return RefreshNeeded(reason, detail)
@@ -351,27 +334,24 @@ def _judge_sickness(reason: Reason, detail: str, evidence: Evidence, wanted: Wan
 
 
 def _lasted(since: datetime | None, seen: Seen, now: datetime) -> timedelta:
-    """How long it has been so; what was so before the sync does not count."""
-    return now - max(since or now, seen.succeeded_since or seen.began)
+    return now - max(since or now, seen.succeeded_since or seen.began)  # time before the sync does not count
 
 
 def _out_of_time(wanted: Wanted, seen: Seen, waiting: Wait | RefreshNeeded, now: datetime) -> Failed | None:
-    """The limit is that of the sync until it succeeded, that of health afterwards."""
-    is_syncing = wanted.run_id is not None and seen.succeeded_since is None
+    is_syncing = wanted.run_id is not None and seen.succeeded_since is None  # then the sync timeout applies
     limit = wanted.patience.sync if is_syncing else wanted.patience.health
     return _overdue(waiting, seen, limit, now) if now - (seen.succeeded_since or seen.began) >= limit else None
 
 
 def _overdue(waiting: Wait | RefreshNeeded, seen: Seen, limit: timedelta, now: datetime) -> Failed:
-    """The reason is what it was still waiting for; where that is progress, stuck is told apart from slow."""
     reason, quiet = waiting.reason, now - seen.changed
-    if reason in _BUSY:
+    if reason in _BUSY:  # distinguish stuck from slow
         reason = Reason.NO_ACTIVITY if quiet >= SILENT_AFTER else Reason.OUT_OF_TIME
     return Failed(reason, f"{waiting.detail}, after {_words(limit)}; last change {_words(quiet)} ago")
 
 
 def judge_absence(seen: Seen, limit: timedelta, now: datetime) -> Open | Wait | Failed:
-    """The gate of a removal: it opens when nothing is there any more."""
+    """The gate of a removal: it opens when the object no longer exists."""
     state = seen.last
     if state is None:
         return Open(Evidence(now, Health.MISSING, proof=Proof.ABSENT))

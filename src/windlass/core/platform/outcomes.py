@@ -1,4 +1,4 @@
-"""What became of each node in one run."""
+"""The outcome of each node of a run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Result(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Something it depends on failed."""
+    """A dependency failed."""
     INTERRUPTED = "interrupted"
-    """It was under way when the run was stopped or out of time."""
+    """In progress when the run was stopped or timed out."""
     NOT_STARTED = "not started"
 
 
@@ -28,7 +28,7 @@ GOOD = frozenset({Result.UNCHANGED, Result.SUCCEEDED})
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How the step of one node ended, after how many attempts."""
+    """How the step of one node ended, and after how many attempts."""
 
     judgement: Open | Failed
     attempts: int = 1
@@ -40,7 +40,7 @@ class Outcome:
     result: Result
     judgement: Open | Failed | None = None
     causes: tuple[str, ...] = ()
-    """Of a skipped one: what failed."""
+    """The failed nodes because of which this one was skipped."""
     started: datetime | None = None
     finished: datetime | None = None
     attempts: int = 0

@@ -1,4 +1,4 @@
-"""What one request shows the server to say who we are, and the checks that make it fit for a header."""
+"""The identity that a request presents, and the values of Authorization headers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """The Authorization header and the client certificate of a request."""
+
     authorization: str = field(default="", repr=False)
-    """The header's value; empty: none is sent."""
+    """Value of the Authorization header; empty if none is sent."""
     certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
-    """Where identities come from."""
+    """A source of identities."""
 
     async def identity(self) -> Identity:
-        """The one to use now; the same object until it changes."""
+        """The identity to use now. The same object is returned until the identity changes."""
         ...
 
     async def renew(self, rejected: Identity) -> bool:
-        """After a 401: whether there is now another identity than the rejected one."""
+        """Try to replace an identity that got a 401; return whether the current identity differs from it."""
         ...
 
 
 def bearer(token: str, where: str) -> str:
+    """The header value for a token. Raises `InvalidInput` at `where` if a header cannot carry it."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
         raise InvalidInput("not a token: it is empty, or has characters that no header may have", where=where)

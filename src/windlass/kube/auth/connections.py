@@ -1,4 +1,4 @@
-"""How to reach one API server and log in to it, as a value. What is secret in it never shows in repr or str."""
+"""Connection parameters of one API server: address, TLS, authentication, proxy. `repr` never shows secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pem:
-    """Certificates or a key, and where they came from."""
+    """Certificates or a key in PEM format, and their location for error messages."""
 
     content: bytes = field(repr=False)
     where: str
@@ -26,19 +26,20 @@ class ClientCertificate:
 @dataclass(frozen=True, slots=True)
 class Tls:
     authorities: Pem | None = None
-    """None: the system's."""
+    """`None` means the certificate authorities of the system."""
     client: ClientCertificate | None = None
     server_name: str = ""
-    """The name the server's certificate must have, if not that of its address."""
+    """The name that the server's certificate must carry; empty means the host of the server URL."""
     insecure: bool = False
+    """Do not verify the server's certificate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
     url: str
-    """Without user and password."""
+    """Without user name and password."""
     userinfo: str = field(default="", repr=False)
-    """`user:password`, as encoded in a URL."""
+    """`user:password`, percent-encoded as in a URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,15 @@ class BasicLogin:
 @dataclass(frozen=True, slots=True)
 class ExecPlugin:
     command: str
-    """A bare name to be found on PATH, or an absolute path."""
+    """A name to look up on PATH, or an absolute path."""
     api_version: str
     where: str
-    """The kubeconfig that asks for it."""
+    """The kubeconfig entry that configures it."""
     args: tuple[str, ...] = field(default=(), repr=False)
     env: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     install_hint: str = ""
     cluster_config: bytes | None = field(default=None, repr=False)
-    """JSON for the plugin about this cluster. None: it is told nothing about the cluster."""
+    """JSON from the cluster's exec extension. `None` means the plugin gets no cluster information."""
 
 
 Login = Token | TokenFile | BasicLogin | ExecPlugin
@@ -89,10 +90,10 @@ class Connection:
     server: str
     """`https://host:port/prefix`, with no slash at the end and no credentials."""
     where: str
-    """The kubeconfig, or what else it was made from."""
+    """The kubeconfig or other source it was loaded from."""
     namespace: str = "default"
     tls: Tls = Tls()
     login: Login | None = None
     proxy: Proxy | None = None
-    """None: the environment may still name one."""
+    """`None` means that environment variables may set one."""
     impersonation: Impersonation | None = None

@@ -1,4 +1,4 @@
-"""The sources of identities: fixed, a token file that is rotated, or an exec plugin."""
+"""Credentials for a connection: fixed, from a rotated token file, or from an exec plugin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import ClientCertificate, Connection
     from windlass.kube.clocks import Clock
 
-REREAD_SECONDS = 60.0  # client-go's; the kubelet rotates a token long before it expires
+REREAD_SECONDS = 60.0  # the same as client-go; the kubelet rotates a token long before it expires
 
 
 def credentials_for(connection: Connection, environ: Mapping[str, str], clock: Clock) -> Credentials:
@@ -45,7 +45,7 @@ class FixedCredentials:
 
 
 class TokenFileCredentials:
-    """Reads the file again each minute and after a rejection; if that fails, the last token stands."""
+    """Rereads the file every minute and after a 401; if reading fails, the previous token stays in use."""
 
     def __init__(self, file: TokenFile, certificate: ClientCertificate | None, clock: Clock) -> None:
         self._file = file

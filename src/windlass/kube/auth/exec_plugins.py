@@ -1,4 +1,4 @@
-"""Identities from a kubeconfig's exec plugin: run it, read its answer, run it again in time. Shows no secrets."""
+"""Credentials from the exec plugin of a kubeconfig, rerun before they expire. Error messages contain no secrets."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import Connection, ExecPlugin
     from windlass.kube.clocks import Clock
 
-RUN_LIMIT = timedelta(seconds=20)  # less than the deadline of a call, or that would be told instead of the plugin
-KILL_LIMIT = timedelta(seconds=1)  # a killed process is gone much sooner, if the system is well
-REFRESH_BEFORE = timedelta(seconds=10)  # so that a request under way does not meet the expiry
+RUN_LIMIT = timedelta(seconds=20)  # less than the timeout of a call, so that the error names the plugin
+KILL_LIMIT = timedelta(seconds=1)  # on a healthy system a killed process exits much sooner
+REFRESH_BEFORE = timedelta(seconds=10)  # so that credentials do not expire while a request is in flight
 ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
-HINT_LIMIT = 300  # characters; some bring a page of instructions
-COMPLAINT_BYTES = 1 << 14  # of which the end is shown
+HINT_LIMIT = 300  # characters; some install hints are a page of instructions
+COMPLAINT_BYTES = 1 << 14  # only the end is shown
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -55,7 +55,7 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class PluginCredentials:
-    """Callers who come at the same time share one run."""
+    """Runs the plugin when needed; concurrent callers share one run."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class PluginCredentials:
     def _read(self, output: bytes) -> _Status:
         try:
             answer = read(output, _ANSWER)
-        except Unreadable:  # none of the output may show
+        except Unreadable:  # the output may hold secrets and must not be quoted
             raise self._failure("its answer is not an ExecCredential in JSON") from None
         if answer.kind != "ExecCredential":
             raise self._failure("its answer is not of the kind ExecCredential")
@@ -192,7 +192,10 @@ def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:
 
 
 async def _head(stream: StreamReader) -> bytes:
-    """What a plugin may answer; more is read, so that it can end, and dropped."""
+    """The beginning of the output, up to one byte more than allowed.
+
+    The rest is read and dropped, so that the plugin does not block on a full pipe.
+    """
     kept = b""
     while chunk := await stream.read(ANSWER_BYTES):
         kept = (kept + chunk)[: ANSWER_BYTES + 1]
@@ -209,7 +212,7 @@ async def _tail(stream: StreamReader) -> bytes:
 async def _kill(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild in a session of its own keeps the pipes open
+    process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild in its own session may keep the pipes open
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(KILL_LIMIT.total_seconds()):
             await process.wait()

@@ -1,4 +1,7 @@
-"""The text of a kubeconfig as typed structs, and names for the places in it. What it means is said in kubeconfigs."""
+"""Kubeconfig files parsed into typed structs, and locations in them for error messages.
+
+`kubeconfigs` interprets the structs.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +102,7 @@ def parse(content: bytes, where: str) -> Kubeconfig:
         raise InvalidInput("the kubeconfig is empty", where=where)
     if not isinstance(document, dict):
         raise InvalidInput("not a kubeconfig: the top must be a mapping", where=where)
-    document = without_nulls(document)  # as for kubectl
+    document = without_nulls(document)  # kubectl treats null as a missing field
     try:
         config = msgspec.convert(document, Kubeconfig)
     except msgspec.ValidationError as error:
@@ -113,7 +116,7 @@ def parse(content: bytes, where: str) -> Kubeconfig:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mapping in a kubeconfig, such as `users[admin].user`."""
+    """A mapping in a kubeconfig, such as `users[admin].user`: locates its fields in errors and resolves its files."""
 
     file: str
     directory: Path | None
@@ -126,7 +129,7 @@ class Place:
         return InvalidInput(what, where=self.where(field), hint=hint)
 
     def resolve(self, name: str, field: str) -> Path:
-        """A path as the kubeconfig means it: from its own directory."""
+        """The path; a relative one starts at the directory of the kubeconfig."""
         path = Path(name)
         if path.is_absolute():
             return path
@@ -135,7 +138,7 @@ class Place:
         return self.directory / path
 
     def pem(self, data: str, file: str, field: str) -> Pem | None:
-        """What `field-data` holds; without it, what the file named in `field` holds."""
+        """The content of `{field}-data`, or else of the file named by `field`; `None` if both are empty."""
         if data:
             try:
                 return Pem(base64.b64decode("".join(data.split()), validate=True), self.where(f"{field}-data"))
@@ -151,7 +154,7 @@ class Place:
 
 
 def _named(path: str, document: dict[str, Any]) -> str:
-    """`users[0].user.token` as `users[admin].user.token`."""
+    """Replace the index with the entry's name: `users[0].user.token` becomes `users[admin].user.token`."""
     found = re.match(r"(clusters|users|contexts)\[(\d+)\]", path)
     item = document[found[1]][int(found[2])] if found else None
     if not found or not isinstance(item, dict) or not isinstance(item.get("name"), str):

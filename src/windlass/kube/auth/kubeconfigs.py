@@ -1,4 +1,7 @@
-"""Connections from kubeconfigs and from inside a pod, by kubectl's rules; each mistake is named with its place."""
+"""Connections from kubeconfigs and in-cluster service accounts, by kubectl's rules.
+
+Each error names the file and the field.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ EXEC_GROUP = "client.authentication.k8s.io"
 EXEC_VERSIONS = (f"{EXEC_GROUP}/v1", f"{EXEC_GROUP}/v1beta1")
 EXEC_EXTENSION = f"{EXEC_GROUP}/exec"
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")  # would end a header line early
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")  # a control character could end a header line
 
 
 def load_file(path: Path, context: str | None = None) -> Connection:
@@ -50,7 +53,7 @@ def load_file(path: Path, context: str | None = None) -> Connection:
 
 
 def load(content: bytes, *, where: str, directory: Path | None = None, context: str | None = None) -> Connection:
-    """The connection of `context`, or of the current one. Relative paths start at `directory`."""
+    """The connection of `context`, or of the current context. Relative paths start at `directory`."""
     config = kubeconfig_documents.parse(content, where)
     chosen = _choose(config, context, where)
     place = Place(where, directory, f"contexts[{chosen.name}].context")
@@ -75,7 +78,7 @@ def load(content: bytes, *, where: str, directory: Path | None = None, context: 
 
 
 def in_cluster(environ: Mapping[str, str], root: Path = SERVICE_ACCOUNT) -> Connection:
-    """The connection of the pod's own service account."""
+    """The connection with the service account of the pod this process runs in."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise InvalidInput(
@@ -140,7 +143,7 @@ def _cluster_of(config: Kubeconfig, context: Context, place: Place) -> Cluster:
 
 
 def _user_of(config: Kubeconfig, context: Context, place: Place) -> User:
-    """A context without a user is anonymous."""
+    """The user entry of the context; an empty one, for anonymous access, if the context names no user."""
     found = _find(config.users, context.user, "users", place.file)
     if found is not None:
         return found.user
@@ -169,7 +172,7 @@ def _server(text: str, place: Place) -> str:
         raise place.mistake("server", "not the URL of a server", "write https://host:port")
     if "@" in url.netloc:
         raise place.mistake("server", "a URL with user and password", "put them into the user entry")
-    return url.scheme + text[len(url.scheme) :].rstrip("/")  # in lower case, whatever was written
+    return url.scheme + text[len(url.scheme) :].rstrip("/")  # urlsplit makes the scheme lower case
 
 
 def _server_name(name: str, place: Place) -> str:
@@ -198,7 +201,7 @@ def _client_certificate(user: User, place: Place) -> ClientCertificate | None:
 
 
 def _login(user: User, cluster: Cluster, place: Place) -> Login | None:
-    """One way to log in; a token or a password goes before a plugin, as for kubectl."""
+    """The authentication method; as in kubectl, a token or password takes precedence over an exec plugin."""
     if user.auth_provider is not None:
         raise place.mistake("auth-provider", "Kubernetes has given up auth-provider", "use an exec plugin instead")
     if (user.username or user.password) and (user.token or user.token_file):

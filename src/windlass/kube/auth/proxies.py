@@ -1,4 +1,4 @@
-"""Which proxy stands between us and a server, decided as Go's programs decide it. Pure."""
+"""Proxy selection from kubeconfig and environment, by the rules of Go's net/http. Pure functions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def proxy_for(server: str, environ: Mapping[str, str], explicit: Proxy | None = None) -> Proxy | None:
-    """The explicit one (kubeconfig `proxy-url`) always; else the environment's, unless NO_PROXY or loopback forbids."""
+    """The proxy for `server`, or `None`.
+
+    An explicit proxy (kubeconfig `proxy-url`) always applies. One from the environment applies unless NO_PROXY matches
+    or the server is localhost or a loopback address.
+    """
     if explicit is not None:
         return explicit
     url = urlsplit(server)
@@ -33,18 +37,18 @@ def proxy_for(server: str, environ: Mapping[str, str], explicit: Proxy | None = 
 
 
 def whole_url(proxy: Proxy) -> str:
-    """With user and password: for a plugin that was promised it, never to be shown."""
+    """The URL with user name and password, as ExecCredential hands it to an exec plugin. Never log it."""
     return proxy.url.replace("://", f"://{proxy.userinfo}@", 1) if proxy.userinfo else proxy.url
 
 
 def authorization(proxy: Proxy) -> str:
-    """The value of Proxy-Authorization; empty if the proxy asks for none."""
+    """The value of Proxy-Authorization; empty if the proxy's URL has no user name and password."""
     username, _, password = proxy.userinfo.partition(":")
     return basic(unquote(username), unquote(password)) if proxy.userinfo else ""
 
 
 def parse(text: str, where: str) -> Proxy:
-    """A proxy from its URL; `host:port` is taken as http. Errors do not show the URL: it may hold a password."""
+    """Parse a proxy URL; the scheme defaults to http. Errors do not quote the URL, which may hold a password."""
     text = text if "://" in text else f"http://{text}"
     try:
         url = urlsplit(text)
@@ -64,7 +68,7 @@ def parse(text: str, where: str) -> Proxy:
 
 
 def is_host(name: str | None) -> bool:
-    """A name or an address that can be asked for: the resolver and TLS of Python break on empty and on long labels."""
+    """Whether a name or address can be looked up: Python's resolver and TLS break on empty and overlong labels."""
     if not name or not name.isprintable() or " " in name:
         return False
     try:
@@ -83,7 +87,7 @@ def _is_proxied(host: str, port: int, bypass: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One entry of NO_PROXY: a network, or a domain (`.suffix` if it covers sub-domains only). No port: any."""
+    """One entry of NO_PROXY: a network, or a domain (`.suffix` matches subdomains only). An empty port matches any."""
 
     network: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
     domain: str = ""

@@ -1,4 +1,4 @@
-"""`KubeClient`: a reader that can also write. Who holds one can change the cluster."""
+"""`KubeClient`: a `KubeReader` that can also write to the cluster."""
 
 from __future__ import annotations
 
@@ -21,28 +21,33 @@ if TYPE_CHECKING:
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 _DECODER: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
-_APPLY = (*JSON, ("Content-Type", "application/apply-patch+yaml"))  # YAML by name; JSON is YAML
+_APPLY = (*JSON, ("Content-Type", "application/apply-patch+yaml"))  # JSON is valid YAML
 _MERGE = (*JSON, ("Content-Type", "application/merge-patch+json"))
 _JSON_PATCH = (*JSON, ("Content-Type", "application/json-patch+json"))
 
 
 class KubeClient(KubeReader):
+    """Writes objects under one field manager."""
+
     def __init__(self, calls: Calls, *, manager: str = "windlass") -> None:
         super().__init__(calls)
         self._manager = manager
 
     async def create(self, ref: Ref, item: Plain, *, dry_run: bool = False) -> Plain:
-        """Creates in a collection, or on a subresource. Not repeated: a lost answer leaves open what happened."""
+        """Create an object in a collection, or on a subresource.
+
+        Not retried if the response is lost, because the object may have been created.
+        """
         return await self._write("create", "POST", ref, (CONTENT_JSON, item), self._query(dry_run))
 
     async def replace(self, ref: Ref, item: Plain, *, dry_run: bool = False) -> Plain:
-        """Replaces what is there; with a resourceVersion in the item only if that is still the current one."""
+        """Replace an object; if `item` has a resourceVersion, only if that is still the current one."""
         return await self._write("update", "PUT", ref, (CONTENT_JSON, item), self._query(dry_run))
 
     async def patch(self, ref: Ref, changes: Plain | Sequence[Plain], *, dry_run: bool = False) -> Plain:
-        """A merge patch (a mapping) or a JSON patch (a list of operations).
+        """Send a merge patch (a mapping) or a JSON patch (a list of operations).
 
-        A merge patch without resourceVersion says how things shall be and may be repeated; a JSON patch may not.
+        A merge patch without resourceVersion is idempotent and may be retried; a JSON patch may not.
         """
         if isinstance(changes, dict):
             repeatable = "resourceVersion" not in (changes.get("metadata") or {})
@@ -50,7 +55,7 @@ class KubeClient(KubeReader):
         return await self._write("patch", "PATCH", ref, (_JSON_PATCH, changes), self._query(dry_run))
 
     async def apply(self, ref: Ref, item: Plain, *, force: bool = False, dry_run: bool = False) -> Plain:
-        """Server-side apply under this client's manager. Raises Conflict, naming owners and fields, unless forced."""
+        """Server-side apply. Raises `Conflict` if another manager owns a field, unless `force` is set."""
         query = (*self._query(dry_run), ("force", "true" if force else ""))
         return await self._write("apply", "PATCH", ref, (_APPLY, item), query, repeatable=True)
 
@@ -63,20 +68,20 @@ class KubeClient(KubeReader):
         propagation: Propagation = "Background",
         dry_run: bool = False,
     ) -> Plain:
-        """Deletes an object, if it still has this uid and resourceVersion where given.
+        """Delete an object; `uid` and `resource_version` are preconditions if given.
 
-        With a uid it can only hit that one life of the object, so it may be repeated.
+        With a uid the request cannot delete a later object of the same name, so it may be retried.
         """
         conditions = {name: value for name, value in (("uid", uid), ("resourceVersion", version)) if value}
         options: Plain = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
         if conditions:
             options["preconditions"] = conditions
-        if dry_run:  # in the body: beside one, the server does not look at the query, and would delete in earnest
+        if dry_run:  # in the body: given a body, the server ignores the query and would really delete
             options["dryRun"] = ["All"]
         return await self._write("delete", "DELETE", ref, (CONTENT_JSON, options), (), repeatable=bool(uid))
 
     async def evict(self, pod: Ref, *, uid: str = "", dry_run: bool = False) -> Plain:
-        """Asks for a pod to go, within its disruption budget: a 429 means the budget says wait, and is waited for."""
+        """Evict a pod. A 429 means that its PodDisruptionBudget does not allow it yet; it is retried like any 429."""
         body: Plain = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -89,7 +94,7 @@ class KubeClient(KubeReader):
     async def request_token(
         self, account: str, namespace: str, *, seconds: int = 3600, audiences: Sequence[str] = ()
     ) -> str:
-        """A short-lived token of a ServiceAccount."""
+        """Request a short-lived token for a ServiceAccount."""
         spec: Plain = {"expirationSeconds": seconds}
         if audiences:
             spec["audiences"] = list(audiences)

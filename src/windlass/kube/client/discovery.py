@@ -1,4 +1,4 @@
-"""What an API server serves: aggregated discovery where it is offered, group by group elsewhere."""
+"""API discovery: aggregated if the server offers it, otherwise one request per group version."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Group(msgspec.Struct):
 
 
 class _Groups(msgspec.Struct):
-    """APIVersions (`/api`) and APIGroupList (`/apis`) in one: each fills its half."""
+    """APIVersions (`/api`) fills `versions`, APIGroupList (`/apis`) fills `groups`."""
 
     versions: tuple[str, ...] = ()
     groups: tuple[_Group, ...] = ()
@@ -86,20 +86,22 @@ class _PlainResources(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
+    """The resources that an API server serves."""
+
     resources: tuple[Resource, ...]
-    """In the server's order of preference: the first version of a group is the one to use."""
+    """In the server's order of preference: the first version of a group is the preferred one."""
     silent: tuple[str, ...] = ()
-    """Group versions that are announced but did not answer, such as a broken aggregated API."""
+    """Group versions that are listed but could not be discovered, such as a broken aggregated API."""
 
     def find(self, kind: str, group: str = "", version: str = "") -> Resource | None:
-        """A kind of a group, in the version the server prefers unless one is named."""
+        """The resource of a kind, in the preferred version unless `version` is given; `None` if it is not served."""
         for resource in self.resources:
             if (resource.kind, resource.group) == (kind, group) and version in {"", resource.version}:
                 return resource
         return None
 
     def ref_to(self, item: Plain) -> Ref | None:
-        """Where an object belongs, by its apiVersion, kind and metadata; None if its kind is not served."""
+        """The address of an object, from its apiVersion, kind and metadata; `None` if its kind is not served."""
         group, _, version = item["apiVersion"].rpartition("/")
         resource = self.find(item["kind"], group, version)
         if resource is None:
@@ -129,7 +131,7 @@ def _aggregated(groups: tuple[_AggregatedGroup, ...]) -> Iterator[Resource]:
         for version in group.versions:
             for found in version.resources:
                 namespaced = found.scope == "Namespaced"
-                if kind := found.response_kind.kind:  # without one, nothing but its subresources is served
+                if kind := found.response_kind.kind:  # a resource without a kind serves only its subresources
                     yield Resource(group.metadata.name, version.version, found.resource, kind, namespaced, found.verbs)
 
 
@@ -141,7 +143,7 @@ async def _one_by_one(calls: Calls, root: str, groups: _Groups) -> list[tuple[st
 
 
 async def _resources(calls: Calls, path: str) -> _PlainResources | None:
-    """One broken extension must not hide the rest of the server."""
+    """`None` on any error: one broken aggregated API must not make the other groups undiscoverable."""
     try:
         return _decode(await calls.send(_call(path, "application/json")), _PlainResources, path)
     except KubeError:

@@ -1,4 +1,4 @@
-"""Objects: plain as they came, or typed with only the fields that someone looks at; and who is who among them."""
+"""Kubernetes objects, raw or typed, and their identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 Plain = dict[str, Any]
-"""An object as it came: any kind, any field."""
+"""An object as decoded JSON, with all fields."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -33,10 +33,10 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Typed(msgspec.Struct, frozen=True, gc=False):
-    """Base of objects that name only the fields someone looks at; the parser skips the rest without building it.
+    """Base of typed objects. Declare only the fields that are used; the decoder skips the others without building them.
 
-    What was parsed cannot form a cycle, so the garbage collector need not walk it: with `gc=False` a list of thousands
-    is read twice as fast. Give it to the parts as well.
+    Decoded objects cannot form reference cycles, so `gc=False` exempts them from garbage collection: a list of
+    thousands decodes twice as fast. Set it on nested structs, too.
     """
 
     metadata: Metadata
@@ -47,7 +47,7 @@ TypedT = TypeVar("TypedT", bound=Typed)
 
 
 class Identity(NamedTuple):
-    """Which object, which life of it, which state of that."""
+    """One state of one object: the uid tells it from earlier objects of the same name."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""`KubeReader`: everything that can be asked of an API server, and nothing that changes it."""
+"""`KubeReader`: all read operations of the API client."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from windlass.kube.transport.calls import CallCounts, Calls
     from windlass.kube.transport.transports import Response
 
-PAGE = 500  # objects in one answer of a list: bounds the server's and our memory
-WATCH_SECONDS = 300  # the server ends a watch after this, spread up to twice as long so that reconnects do not bunch
-WATCH_SILENCE = (
-    90  # bookmarks come about once a minute; longer silence means a dead connection, and resuming costs little
-)
+PAGE = 500  # objects per page of a list; limits memory use here and in the server
+WATCH_SECONDS = 300  # seconds; the server ends a watch after one to two times this; the jitter spreads reconnects
+WATCH_SILENCE = 90  # seconds; bookmarks come about every minute, so longer silence means a dead connection
 Headers = tuple[tuple[str, str], ...]
 JSON: Headers = (("Accept", "application/json"),)
 METADATA: Headers = (("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"),)
@@ -40,12 +38,12 @@ METADATA: Headers = (("Accept", "application/json;as=PartialObjectMetadataList;g
 class Listing(Generic[T]):
     items: list[T]
     resource_version: str
-    """Where a watch goes on from."""
+    """Start a watch here to get the changes after this list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a collection, by label and field selectors as kubectl writes them."""
+    """Label and field selectors, in the syntax of kubectl."""
 
     labels: str = ""
     fields: str = ""
@@ -57,7 +55,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Where a watch begins: after a version, or without one with all there is as initial events (WatchList)."""
+    """Where a watch starts: after `resource_version`, or if empty with all objects as initial events (WatchList)."""
 
     resource_version: str = ""
 
@@ -79,7 +77,7 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 class _Page(msgspec.Struct, Generic[T]):
     metadata: _ListMeta
     items: list[T] | None
-    """Null is an empty list of Go; some aggregated APIs send it."""
+    """Null is Go's nil slice; some aggregated APIs send it for an empty list."""
 
 
 @cache
@@ -93,7 +91,7 @@ def _page_decoder(into: Any) -> msgspec.json.Decoder[Any]:
 
 
 class KubeReader:
-    """Reads. Give this to what must not write: mypy refuses the rest."""
+    """Read-only client. Pass this type to code that must not write; mypy then rejects calls of write methods."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -126,11 +124,11 @@ class KubeReader:
     @overload
     async def list(self, ref: Ref, into: type[T], *, select: Selection = ...) -> Listing[T]: ...
     async def list(self, ref: Ref, into: Any = Plain, *, select: Selection = EVERYTHING) -> Listing[Any]:
-        """All pages. If the server forgets the snapshot between two of them, once more in one piece."""
+        """List all objects, page by page. If the continue token expires, list again without paging."""
         return await self._listed(ref, into, select, JSON)
 
     async def list_metadata(self, ref: Ref, into: type[TypedT], *, select: Selection = EVERYTHING) -> Listing[TypedT]:
-        """As `list`, but the server need not send more than metadata: what is in a Secret stays where it is."""
+        """Like `list`, but asks the server for metadata only, so that the data of Secrets is not transferred."""
         return await self._listed(ref, into, select, METADATA)
 
     async def _listed(self, ref: Ref, into: Any, select: Selection, headers: Headers) -> Listing[Any]:
@@ -166,21 +164,21 @@ class KubeReader:
     def watch(
         self, ref: Ref, since: Since, into: Any = Plain, *, select: Selection = EVERYTHING
     ) -> AsyncGenerator[watches.Event[Any] | watches.Bookmark, None]:
-        """One connection's events. `Reflector` is what resumes; this is its raw material."""
+        """The events of one watch connection. Use `Reflector` for a watch that resumes."""
         seconds = int(WATCH_SECONDS * (1 + self.clock.random()))
         query = (("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)), *since.query)
         call = Call("watch", ref.kind, _read(ref.target((*query, *select.query))))
         return watches.events(self._calls, call, into, WATCH_SILENCE)
 
     async def logs(self, pod: Ref, *, container: str = "", tail: int = 0, previous: bool = False) -> str:
-        """What a container wrote, or its last lines."""
+        """The log of a container, or its last `tail` lines."""
         ref = pod.sub("log")
         query = (("container", container), ("tailLines", str(tail or "")), ("previous", "true" if previous else ""))
         response = await self._calls.send(Call("get", ref.kind, _read(ref.target(query))))
         return response.body.decode("utf-8", "replace")
 
     async def review(self, resource: Resource, spec: Plain, namespace: str = "") -> Plain:
-        """Asks one of the review APIs (access, token, subject): a POST by form, a question by nature."""
+        """Create a review (access, token, subject). This is a POST, but it changes nothing."""
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
         target = resource.within(namespace).target()
         request = Request("POST", target, CONTENT_JSON, msgspec.json.encode(body), repeatable=True)
@@ -189,13 +187,13 @@ class KubeReader:
         return answer
 
     async def version(self) -> str:
-        """The server's own version, such as `v1.34.2`."""
+        """The version of the server, such as `v1.34.2`."""
         call = Call("get", "version", _read("/version"))
         answer = self._decoded(call, await self._calls.send(call), _decoder(Plain))
         return str(answer.get("gitVersion", ""))
 
     async def discover(self) -> Discovery:
-        """What this server serves: two requests where discovery is aggregated, else one for each group and version."""
+        """Discover the served resources: two requests, plus one per group version if discovery is not aggregated."""
         return await discovery.discover(self._calls)
 
     def _decoded(self, call: Call, response: Response, decoder: msgspec.json.Decoder[Any]) -> Any:
@@ -207,7 +205,7 @@ class KubeReader:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Without garbage collection: a page is thousands of objects, none of them garbage, walked again and again."""
+    """Disable garbage collection while a page is decoded: it would scan thousands of new objects and free none."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""`Reflector`: a local view of a collection that ends up equal to the server's, and the changes that led there."""
+"""`Reflector`: a local copy of a collection, kept up to date by list and watch, and its changes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from windlass.kube.client.resources import Ref
     from windlass.kube.client.watches import Event
 
-PATIENCE = 30  # seconds for the state to come as a stream; a server that ignores the wish is found out by this
-QUICK = 1.0  # seconds; a watch that ends sooner without a word is no good end
+PATIENCE = 30  # seconds; a server that ignores sendInitialEvents never ends the initial events
+QUICK = 1.0  # a watch that ends sooner without an event has failed
 
 
 @dataclass(frozen=True, slots=True)
 class Change(Generic[T]):
-    """No `old`: it appeared. No `new`: it is gone. Neither: the view is complete, as of a fresh list."""
+    """No `old` means created, no `new` means deleted. Neither means that a full list has been applied."""
 
     old: T | None
     new: T | None
@@ -49,10 +49,10 @@ class Change(Generic[T]):
 
 
 class Reflector(Generic[T]):
-    """Lists, watches, resumes; lists again when the server forgot where we were, and tells what vanished meanwhile.
+    """Lists a collection, watches it and resumes the watch; after a 410 it lists again and reports what was deleted.
 
-    Passing trouble is waited out, with `trouble` saying what it is. Before the first complete view it is raised after a
-    few attempts: nobody knows yet whether it ever worked.
+    Temporary errors are retried; `current_error` holds the error meanwhile. Until the view has been complete once, an
+    error is raised after a few attempts, because the configuration may be wrong.
     """
 
     def __init__(self, reader: KubeReader, ref: Ref, into: type[T], *, select: Selection = EVERYTHING) -> None:
@@ -68,13 +68,13 @@ class Reflector(Generic[T]):
 
     @property
     def view(self) -> Mapping[tuple[str, str], T]:
-        """By (namespace, name), as of the last change taken."""
+        """Objects by (namespace, name), as of the last change consumed."""
         return self._view
 
     async def changes(self) -> AsyncGenerator[Change[T], None]:
-        """Runs it. The view moves only as changes are taken; there is one taker.
+        """Run the reflector. The view advances only as changes are consumed; there may be only one consumer.
 
-        Who stops in the middle can call this again: it goes on from the last change taken.
+        A consumer that stops may call this again: it continues after the last change consumed.
         """
         failures = 0
         while True:
@@ -107,7 +107,7 @@ class Reflector(Generic[T]):
             yield change
 
     async def _stream(self) -> AsyncGenerator[Change[T], None]:
-        """State and changes in one stream (WatchList). A server that does not do that is listed from then on."""
+        """Get state and changes in one stream (WatchList). If the server cannot do that, list from then on."""
         async with aclosing(self._watch(Since())) as events:
             try:
                 async with asyncio.timeout(PATIENCE):
@@ -143,7 +143,7 @@ class Reflector(Generic[T]):
             self._since = identity.resource_version
 
     def _replace(self, items: Iterable[T], version: str) -> Iterator[Change[T]]:
-        """The whole state anew: what is not in it was deleted while nobody told us."""
+        """Replace the view; objects missing from `items` were deleted while no watch was open."""
         if not version:
             raise BadAnswer("a list without a resourceVersion cannot be followed", where=str(self._ref))
         fresh = {(identity := identity_of(item)).key: (identity, item) for item in items}
@@ -161,7 +161,7 @@ class Reflector(Generic[T]):
             known = identity_of(old)
             if known == identity:
                 return
-            if known.uid != identity.uid:  # deleted and created again under the same name: two lives, two changes
+            if known.uid != identity.uid:  # deleted and recreated under the same name: two changes
                 yield Change(self._view.pop(identity.key), None)
                 old = None
         self._view[identity.key] = item
@@ -173,7 +173,7 @@ class Reflector(Generic[T]):
 
 
 async def _state(events: AsyncIterator[Event[T] | Bookmark]) -> tuple[list[T], str]:
-    """Collects initial events up to the mark that ends them."""
+    """The objects of the initial events and the resourceVersion of the bookmark that ends them."""
     state: dict[tuple[str, str], T] = {}
     async for event in events:
         if isinstance(event, Bookmark):

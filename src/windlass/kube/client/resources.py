@@ -1,4 +1,4 @@
-"""What can be addressed at an API server, and the path of each address. Pure."""
+"""Resources and references to their collections, objects and subresources, with their URL paths."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A kind as the API server serves it: `applications` of argoproj.io/v1alpha1."""
+    """A resource type of the API server, such as `applications` in argoproj.io/v1alpha1."""
 
     group: str
     version: str
@@ -20,7 +20,7 @@ class Resource:
     kind: str
     namespaced: bool = True
     verbs: frozenset[str] = frozenset()
-    """As discovery tells them; empty for a resource that is known by heart."""
+    """From discovery; empty for a resource defined in code."""
 
     @property
     def api_version(self) -> str:
@@ -28,7 +28,7 @@ class Resource:
 
     @property
     def everywhere(self) -> Ref:
-        """The collection in all namespaces, or the one of a cluster-wide kind."""
+        """The collection across all namespaces, or of a cluster-scoped resource."""
         return Ref(self)
 
     def within(self, namespace: str) -> Ref:
@@ -45,7 +45,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A collection, an object, or a subresource of it."""
+    """A reference to a collection, an object or a subresource. Raises `InvalidInput` if it is not valid."""
 
     resource: Resource
     namespace: str = ""
@@ -66,7 +66,7 @@ class Ref:
 
     @property
     def kind(self) -> str:
-        """As calls are counted: `applications.argoproj.io`, `pods/log`."""
+        """The label under which calls are counted: `applications.argoproj.io`, `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else str(self.resource)
 
     @property
@@ -83,6 +83,7 @@ class Ref:
         return "/".join(parts)
 
     def target(self, query: Query = ()) -> str:
+        """Path and encoded query; parameters with an empty value are left out."""
         given = [(name, value) for name, value in query if value]
         return f"{self.path}?{urlencode(given)}" if given else self.path
 

@@ -1,4 +1,4 @@
-"""One watch connection as events: lines of any length, bookmarks, the server's errors raised, silence noticed."""
+"""The events of one watch connection: decoding, bookmarks, errors sent by the server, detection of silence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Event(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Nothing changed, but a watch may be resumed from here."""
+    """A resourceVersion from which a watch can resume; no object changed."""
 
     resource_version: str
     ends_initial_events: bool
@@ -52,7 +52,7 @@ class _Marked(msgspec.Struct):
 
 
 _MARKED = msgspec.json.Decoder(_Marked)
-_RAW_LINES = msgspec.json.Decoder(_Line[msgspec.Raw])  # type: ignore[type-var]  # any JSON, kept as bytes
+_RAW_LINES = msgspec.json.Decoder(_Line[msgspec.Raw])  # type: ignore[type-var]  # any JSON, left undecoded
 
 
 @cache
@@ -61,7 +61,7 @@ def _decoder(into: Any) -> msgspec.json.Decoder[Any]:
 
 
 async def events(calls: Calls, call: Call, into: type[T], silence: float) -> AsyncGenerator[Event[T] | Bookmark, None]:
-    """Events until the server ends the watch in good order. Raises Expired when it has forgotten our version."""
+    """Yield events until the server ends the watch normally. Raises `Expired` if the start version is too old."""
     decoder = _decoder(cast("Any", into))
     splitter = LineSplitter()
     async with calls.open(call) as stream:
@@ -88,7 +88,7 @@ async def events(calls: Calls, call: Call, into: type[T], silence: float) -> Asy
 
 
 def _bookmark(line: bytes, problem: str, where: str) -> Bookmark:
-    """What is no change is a bookmark or the server's error; anything else did not come from an API server."""
+    """Parse a line that is not a change: return a bookmark, or raise the server's error or `BadResponse`."""
     try:
         raw = _RAW_LINES.decode(line)
         if raw.type == "ERROR":

@@ -1,4 +1,4 @@
-"""One call from beginning to end: a turn in the bucket, a deadline, retries, the count, errors that say where."""
+"""API calls with rate limit, timeout, retries, call counts and located errors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ READING_VERBS = frozenset({"get", "list", "watch", "review"})
 
 
 class TokenBucket:
-    """At most `rate` calls a second on average and `burst` at once. Callers are served in the order they came.
+    """Allows `rate` calls per second on average and `burst` at once. Callers are served in order of arrival.
 
-    A caller that gives up while it waits takes nothing: those behind it move up.
+    A caller that is cancelled while it waits consumes nothing; the callers behind it move up.
     """
 
     def __init__(self, rate: float, burst: int, clock: Clock) -> None:
@@ -44,7 +44,7 @@ class TokenBucket:
 
 @dataclass(slots=True)
 class CallCounts:
-    """Requests that went out, by verb and kind: what the report proves its zeros with."""
+    """Number of requests sent, by verb and kind. The report uses it to prove that a run wrote nothing."""
 
     by_verb_and_kind: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -59,12 +59,12 @@ class CallCounts:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How hard one client may lean on the server, and how long it waits."""
+    """Rate limit and timeout of one client."""
 
     calls_per_second: float = 50
     burst: int = 100
     deadline: float = 30
-    """Seconds for one call with all its retries."""
+    """Seconds for one call, including all retries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Call:
 
 
 class Calls:
-    """Everything between the verbs of a client and the transport."""
+    """Sends calls over a transport: applies the rate limit, timeout and retries, and counts requests."""
 
     def __init__(self, transport: Transport, *, clock: Clock | None = None, limits: Limits | None = None) -> None:
         self.transport = transport
@@ -85,10 +85,11 @@ class Calls:
         self._bucket = TokenBucket(self.limits.calls_per_second, self.limits.burst, self.clock)
 
     def where(self, call: Call) -> str:
+        """The call as the location of an error."""
         return f"{call.verb} {call.kind} at {self.transport.server}{call.request.target.partition('?')[0]}"
 
     async def send(self, call: Call, deadline: float | None = None) -> Response:
-        """The answer of a call that succeeded; everything else is an error that says what was tried."""
+        """The response of a successful call; any other result raises a `KubeError` that names the call."""
         seconds = self.limits.deadline if deadline is None else deadline
         trouble: list[KubeError] = []
         try:
@@ -120,9 +121,9 @@ class Calls:
 
     @asynccontextmanager
     async def open(self, call: Call) -> AsyncIterator[ByteStream]:
-        """A streamed answer; a busy server is waited for, all else is the reader's to try again.
+        """A streamed response. Only a 429 is retried here; the consumer decides about other errors.
 
-        The deadline is for its beginning; its reader watches for silence.
+        The timeout applies until the response starts; after that the consumer must watch for silence.
         """
         trouble: list[KubeError] = []
         try:
@@ -155,7 +156,7 @@ class Calls:
         return DeadlineExceeded(f"no answer within {seconds:g} s{last}", where=self.where(call))
 
     def _located(self, error: KubeError, call: Call) -> KubeError:
-        """Transports know the server, not what was asked of it."""
+        """Prefix the error's location with the call: a transport knows the server, but not the verb and kind."""
         if not isinstance(error, ApiError):
             error.where = f"{self.where(call)}: {error.where}" if error.where else self.where(call)
         return error

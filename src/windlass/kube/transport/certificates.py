@@ -1,4 +1,4 @@
-"""TLS contexts from a connection's certificates, and plain words for what TLS finds wrong."""
+"""TLS contexts for connections, and readable explanations of TLS errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import ClientCertificate, Pem, Tls
 
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-_MISTRUST = (18, 19, 20, 21)  # OpenSSL's X509_V_ERR_*: self-signed, unknown issuer, no chain to an authority
+_MISTRUST = (18, 19, 20, 21)  # X509_V_ERR_* of OpenSSL: self-signed, unknown issuer, no chain to a CA
 _TIME = {9: "is not valid yet", 10: "has expired"}
 _NAMES = (62, 64)  # host name, IP address
 
@@ -31,7 +31,7 @@ def context_for(tls: Tls, client: ClientCertificate | None, environ: Mapping[str
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif tls.authorities is not None:
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go, an intermediate may be the authority
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as in Go, an intermediate may be the trust anchor
         _trust(context, tls.authorities)
     else:
         _trust_system(context, environ)
@@ -41,7 +41,7 @@ def context_for(tls: Tls, client: ClientCertificate | None, environ: Mapping[str
 
 
 def explain(error: ssl.SSLError, trusted: str) -> tuple[str, str]:
-    """What is wrong, and a hint. `trusted` says which authorities were asked."""
+    """The problem and a hint. `trust_description` names the certificate authorities that were used."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _explain_distrust(error, trusted)
     reason = error.reason or "BROKEN_OFF"
@@ -75,7 +75,7 @@ def _trust(context: ssl.SSLContext, authorities: Pem) -> None:
 
 
 def _trust_system(context: ssl.SSLContext, environ: Mapping[str, str]) -> None:
-    """As OpenSSL would itself, but by the environment handed in."""
+    """Load the default CAs as OpenSSL does, but read SSL_CERT_FILE and SSL_CERT_DIR from `environ`."""
     built_in = ssl.get_default_verify_paths()
     for name, default, argument in (
         ("SSL_CERT_FILE", built_in.openssl_cafile, "cafile"),
@@ -86,7 +86,7 @@ def _trust_system(context: ssl.SSLContext, environ: Mapping[str, str]) -> None:
             continue
         try:
             context.load_verify_locations(**{argument: given or default})
-        except OSError as error:  # ssl.SSLError is one, too
+        except OSError as error:  # includes ssl.SSLError
             raise InvalidInput(f"no certificate authorities there: {error.strerror or 'not PEM'}", where=name) from None
 
 
@@ -95,7 +95,7 @@ def _show(context: ssl.SSLContext, client: ClientCertificate) -> None:
         raise InvalidInput("the key is encrypted", where=client.key.where, hint="store it without a passphrase")
     with _readable(client.chain.content) as chain, _readable(client.key.content) as key:
         try:
-            context.load_cert_chain(chain, key, password=lambda: b"")  # never ask at the terminal
+            context.load_cert_chain(chain, key, password=lambda: b"")  # no passphrase prompt on the terminal
         except ssl.SSLError as error:
             if error.reason == "KEY_VALUES_MISMATCH":
                 raise InvalidInput(
@@ -107,7 +107,10 @@ def _show(context: ssl.SSLContext, client: ClientCertificate) -> None:
 
 @contextmanager
 def _readable(secret: bytes) -> Iterator[str]:
-    """A path for OpenSSL, which reads keys from files only. In memory where there is memfd, else gone right after."""
+    """A path to `secret`, because OpenSSL loads keys from files only.
+
+    The file is in memory where memfd is available, otherwise a temporary file that is deleted on exit.
+    """
     if hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir():
         with os.fdopen(os.memfd_create("pem"), "wb") as file:
             file.write(secret)

@@ -1,4 +1,4 @@
-"""The transport over HTTP: the one door to the HTTP library, and the one place where its errors become ours."""
+"""The HTTP transport: the only client module that uses aiohttp. It translates aiohttp's errors to `KubeError`."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import ClientCertificate, Connection, Impersonation, Proxy
     from windlass.kube.transport.transports import Request
 
-CONNECT_SECONDS = 10.0  # TCP and TLS; how long an answer may take is the caller's to say
-IDLE_SECONDS = 60.0  # below the 90 s and more after which servers and load balancers drop an idle connection
-READ_BUFFER = 256 << 10  # a watch of a busy cluster comes in large pieces
-LARGE_BODY = 1 << 20  # bytes; ours are far smaller, and no API server takes more than 3 MiB
-KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # a dead watch ends after 90 s
+CONNECT_SECONDS = 10.0  # for TCP and TLS; the caller limits the time for the response
+IDLE_SECONDS = 60.0  # less than the 90 s or more after which servers and load balancers drop an idle connection
+READ_BUFFER = 256 << 10  # a watch in a busy cluster delivers large chunks
+LARGE_BODY = 1 << 20  # our bodies are far smaller, and no API server accepts more than 3 MiB
+KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # detects a dead peer in 90 s
 
 _Headers = tuple[tuple[str, str], ...]
 _FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError)
 
 
 class HttpTransport:
-    """One API server. Opens nothing before the first request."""
+    """Transport to one API server. Opens no connection before the first request."""
 
     def __init__(self, connection: Connection, *, environ: Mapping[str, str], clock: Clock | None = None) -> None:
         proxy = proxies.proxy_for(connection.server, environ, connection.proxy)
@@ -81,7 +81,7 @@ class HttpTransport:
             await self._end(answer)
 
     async def close(self) -> None:
-        """Requests under way end in ConnectionLost."""
+        """Close all connections; requests in flight fail with `ConnectionLost`."""
         pools = [*self._retired, *([self._pool] if self._pool else [])]
         self._closed, self._identity, self._pool = True, None, None
         self._retired.clear()
@@ -138,7 +138,10 @@ class HttpTransport:
             await pool.session.close()
 
     async def _switch_to(self, identity: Identity) -> None:
-        """New headers; for another client certificate new connections too, while requests under way keep theirs."""
+        """Replace the headers and, if the client certificate differs, the pool.
+
+        Requests in flight keep their connections.
+        """
         if self._closed:
             raise RuntimeError("this transport is closed")
         old = self._pool
@@ -155,12 +158,13 @@ class HttpTransport:
                 await old.session.close()
 
     def _new_pool(self, certificate: ClientCertificate | None) -> _Pool:
-        secure = self._connection.server.startswith("https:")  # reading the system's authorities takes a while
+        # Without TLS no context is created: loading the CAs of the system is slow.
+        secure = self._connection.server.startswith("https:")
         connector = aiohttp.TCPConnector(
-            limit=0,  # the client's token bucket guards the server
+            limit=0,  # the TokenBucket already protects the server
             ssl=certificates.context_for(self._connection.tls, certificate, self._environ) if secure else True,
             keepalive_timeout=IDLE_SECONDS,
-            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # where Python does not need it, asking is a warning
+            enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # aiohttp warns if this is set where Python does not need it
             socket_factory=_lasting_socket,
         )
         session = aiohttp.ClientSession(
@@ -170,17 +174,17 @@ class HttpTransport:
             trust_env=False,
             read_bufsize=READ_BUFFER,
         )
-        session._retry_connection = False  # noqa: SLF001 - or aiohttp sends PUT and DELETE twice, unasked
+        session._retry_connection = False  # noqa: SLF001 - otherwise aiohttp resends PUT and DELETE on its own
         return _Pool(session, certificate)
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Large bodies as a file, as the library wants them: it warns of bytes that it must send in one piece."""
+    """Large bodies as a file object: aiohttp warns if it has to send large `bytes` in one piece."""
     return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
 
 
 class HttpStream:
-    """An answer of which the head is here. Once read to its end, its connection is free for the next request."""
+    """A response whose headers have arrived. After reading to the end, its connection can serve another request."""
 
     __slots__ = ("_answer", "_route", "headers", "pool", "status")
 
@@ -209,7 +213,7 @@ class HttpStream:
 
 
 class _Pool:
-    """Connections that show one client certificate, and how many requests are using them."""
+    """Connections that use one client certificate; `busy` counts the requests in flight."""
 
     __slots__ = ("busy", "certificate", "session")
 
@@ -221,7 +225,7 @@ class _Pool:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What an error may say about the way to the server."""
+    """What error messages say about the connection to the server; contains no credentials."""
 
     server: str
     proxy: str = ""
@@ -237,7 +241,7 @@ class Route:
 
 
 def error_for(error: Exception, route: Route) -> KubeError:
-    """Ours for theirs. Raise it `from None`: theirs carry our request, and with it our credentials."""
+    """Translate an aiohttp error. Raise the result `from None`: aiohttp's errors hold the request's credentials."""
     match error:
         case aiohttp.ClientHttpProxyError():
             hint = "give user and password in the proxy's URL" if error.status == 407 else ""
@@ -275,23 +279,23 @@ def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
 def _lost(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
-        # In TLS 1.3 it comes where the answer should, but instead of it: nothing was carried out.
+        # In TLS 1.3 this alert arrives in place of the response: the server did not process the request.
         what, hint = certificates.explain(cause, route.trusted)
         return Unreachable(what, where=route.where, hint=hint, passing=False)
     return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
 
 
 def _brief(error: BaseException) -> str:
-    """The kind of a foreign error, and the system's word for it; its own text may quote anything."""
+    """The operating system's message or the class name; the error's own text may quote secrets."""
     if isinstance(error, OSError) and error.errno and error.strerror:
         return error.strerror.lower()
     return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
 
 
 def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:
-    """Headers and options that all requests share."""
+    """Headers and aiohttp options that all requests share."""
     headers: _Headers = (("User-Agent", f"windlass/{__version__}"), ("Accept-Encoding", "gzip"))
-    options: dict[str, Any] = {"allow_redirects": False}  # our credentials are for one host
+    options: dict[str, Any] = {"allow_redirects": False}  # credentials must not be sent to another host
     if connection.impersonation is not None:
         headers += _impersonation_headers(connection.impersonation)
     if connection.tls.server_name:
@@ -300,7 +304,7 @@ def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers,
         options["proxy"] = URL(proxy.url)
         login = (("Proxy-Authorization", proxies.authorization(proxy)),) if proxy.userinfo else ()
         if connection.server.startswith("https:"):
-            options["proxy_headers"] = login  # goes with CONNECT, and so to the proxy only
+            options["proxy_headers"] = login  # sent with CONNECT, so only the proxy sees it
         else:
             headers += login
     return headers, options
@@ -312,17 +316,17 @@ def _impersonation_headers(impersonation: Impersonation) -> _Headers:
         headers.append(("Impersonate-Uid", impersonation.uid))
     headers += [("Impersonate-Group", group) for group in impersonation.groups]
     for key, values in impersonation.extra:
-        name = "Impersonate-Extra-" + quote(key.lower(), safe="!#$&'*+-.^_`|~")  # what a header's name may have
+        name = "Impersonate-Extra-" + quote(key.lower(), safe="!#$&'*+-.^_`|~")  # what a header name may contain
         headers += [(name, value) for value in values]
     return tuple(headers)
 
 
 def _lasting_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices when the other side is gone without a word, as may happen to an idle watch."""
+    """A socket with TCP keepalive: detects a peer that vanished without closing, which an idle watch cannot notice."""
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE:
-        if hasattr(socket, name):  # not all of them everywhere
+        if hasattr(socket, name):  # not every platform has all of them
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return made

@@ -1,16 +1,16 @@
-"""Bytes that arrive in any pieces, as whole lines of any length."""
+"""Assembly of chunks of bytes into lines of any length."""
 
 from __future__ import annotations
 
 
 class LineSplitter:
-    """HTTP libraries cap the length of a line; a watch line has no cap, so lines are put together here."""
+    """Splits a stream into lines. HTTP libraries limit the length of a line; lines of a watch can be longer."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without their line feeds."""
+        """The lines that this chunk completes, without line feeds."""
         *lines, rest = chunk.split(b"\n")
         if lines and self._pieces:
             self._pieces.append(lines[0])
@@ -22,5 +22,5 @@ class LineSplitter:
 
     @property
     def rest(self) -> bytes:
-        """What came after the last line feed."""
+        """The bytes after the last line feed."""
         return b"".join(self._pieces)

@@ -1,4 +1,4 @@
-"""Whether a failed call is worth sending again, and when. Pure; the waiting is done by `calls`."""
+"""Retry policy: whether to retry a failed call, and after how long. Pure functions; `calls` does the waiting."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
     from windlass.kube.api_errors import KubeError, Status
 
 ATTEMPTS = 5
-FIRST_WAIT = 0.1  # seconds; doubles up to the longest
+FIRST_WAIT = 0.1  # seconds; doubles up to MAX_BACKOFF
 LONGEST_WAIT = 10.0
-NO_HINT_429 = 1.0  # what a 429 without Retry-After asks for
+NO_HINT_429 = 1.0  # seconds; for a 429 without Retry-After
 
 
 def is_retryable(error: KubeError, *, attempts: int, repeatable: bool) -> bool:
-    """A request that was not carried out may be sent again; one that may have been, only if repeating changes nothing.
+    """Whether to send the request again.
 
-    A busy server is asked until the deadline: it is alive and says when. Other trouble is shown after a few attempts.
+    A request that the server did not process may be retried; one that it may have processed, only if it is idempotent.
+    A 429 is retried until the timeout of the call, because the server is alive and says when to retry. Other errors are
+    raised after MAX_ATTEMPTS.
     """
     if isinstance(error, TooManyRequests):
         return True
@@ -32,15 +34,18 @@ def is_retryable(error: KubeError, *, attempts: int, repeatable: bool) -> bool:
 
 
 def backoff(attempt: int, random: float) -> float:
-    """Exponential from FIRST_WAIT, its upper half spread by `random` so that many clients do not come back at once."""
+    """Seconds to wait: exponential from INITIAL_BACKOFF.
+
+    `random` (0 to 1) varies the upper half, so that many clients do not retry at once.
+    """
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt, 10))
     return longest * (0.5 + random / 2)
 
 
 def retry_after(headers: Mapping[str, str], status: Status) -> float | None:
-    """The wait that the server asks for, in seconds. HTTP dates are not used by API servers and are ignored.
+    """The wait that the server requests, in seconds, or `None`. HTTP dates are ignored: API servers do not send them.
 
-    A wait of zero is none: taken at its word, a busy server would be asked without a pause until the deadline.
+    Zero counts as missing: otherwise a busy server would get retries without a pause until the timeout.
     """
     value = headers.get("Retry-After", "")
     if value.isdecimal() and (seconds := float(value)) > 0:

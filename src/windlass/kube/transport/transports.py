@@ -1,4 +1,4 @@
-"""The seam between the client and an API server: one exchange, one byte stream; over HTTP, or inside the process."""
+"""The `Transport` interface between the client and an API server; implemented over HTTP and in-process."""
 
 from __future__ import annotations
 
@@ -12,43 +12,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call, complete but for server address and credentials, which the transport adds."""
+    """An HTTP request without server address and credentials, which the transport adds."""
 
     method: str
     target: str
-    """Path and encoded query, as they stand in the request line."""
+    """Path and encoded query, as in the request line."""
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     repeatable: bool = False
-    """Whether sending it twice leaves the cluster as sending it once does."""
+    """Sending it twice has the same effect as sending it once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
     status: int
     headers: Mapping[str, str]
-    """Looked up by canonical name, such as `Retry-After`."""
+    """Look up by canonical name, such as `Retry-After`."""
     body: bytes
 
 
 class ByteStream(Protocol):
-    """An answer whose body is still arriving."""
+    """A response whose body is still arriving."""
 
     @property
     def status(self) -> int: ...
     @property
     def headers(self) -> Mapping[str, str]: ...
     def chunks(self) -> AsyncIterator[bytes]:
-        """Bytes as they arrive, cut anywhere. Raises ConnectionLost if the body ends before its time."""
+        """The body in chunks of any size. Raises `ConnectionLost` if it ends prematurely."""
         ...
 
 
 class Transport(Protocol):
-    """Raises Unreachable if the request was not sent, ConnectionLost if it may have been."""
+    """Sends requests to one API server.
+
+    Raises `Unreachable` if the request was not sent, `ConnectionLost` if it may have been.
+    """
 
     @property
     def server(self) -> str:
-        """The address to name in errors; carries no credentials."""
+        """The server's address for error messages, without credentials."""
         ...
 
     async def exchange(self, request: Request) -> Response: ...

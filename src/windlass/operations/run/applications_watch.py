@@ -1,4 +1,4 @@
-"""The Applications of a cluster while a run changes them: one watch for everything that is looked at or waited for."""
+"""The Applications of a cluster during a run: one watch for everything that reads them or waits for them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from windlass.operations.observation import Observation
     from windlass.operations.run.context import Access
 
-REFRESHED_WITHIN = 30  # seconds for Argo CD to look again; later than that we go by what it knows
-ENDED_WITHIN = 10.0  # seconds for our operations to be ended when time is over
+REFRESHED_WITHIN = 30  # seconds for Argo CD to compare again; after that its last comparison is used
+ENDED_WITHIN = 10.0  # seconds to end the operations of this run after its timeout
 
 
 class Live:
@@ -61,7 +61,7 @@ class Live:
             self._access.control.fail(error)
 
     async def complete(self) -> None:
-        """Until everything that is there has been seen."""
+        """Wait until all existing Applications are listed; raise the error if the watch failed."""
         await self.applications.is_complete.wait()
         if isinstance(self._trouble, NotFound):
             raise NotServed(self._trouble.where) from None
@@ -83,13 +83,13 @@ class Live:
         return await resource_state(self.cluster, ref)
 
     async def refresh(self, names: Collection[str]) -> None:
-        """Has Argo CD look again at what may mean something else by now: these, and what defines them."""
+        """Have Argo CD compare these nodes and their parents again, where a branch or tag may have moved since."""
         async with asyncio.TaskGroup() as tasks:
             for place in sorted(self.moving(names)):
                 tasks.create_task(self._refreshed(place), name=f"refresh of {'/'.join(place)}")
 
     def moving(self, names: Collection[str]) -> set[Place]:
-        """What would be refreshed for these."""
+        """What `refresh` refreshes: these nodes and their parents, if they follow a branch, tag or version range."""
         targets = [self._platform.applications[name].target for name in names]
         places = {(t.namespace or self._access.argocd, t.name) for t in targets if isinstance(t, ApplicationRef)}
         view = self.applications.view
@@ -100,7 +100,7 @@ class Live:
         with self.applications.following(place) as follower:
             try:
                 async with asyncio.timeout(REFRESHED_WITHIN):
-                    await _looked_at(follower)  # who asked before us may have been answered with what was then
+                    await _looked_at(follower)  # a refresh requested earlier may return an older comparison
                     if follower.current is not None:
                         follower.wrote(await self._writer.refresh(follower.current))
                         await _looked_at(follower)
@@ -109,12 +109,12 @@ class Live:
                 self._access.control.tell(Noticed(Level.WARN, told))
 
     async def _remind(self, application: Application) -> Application | None:
-        """Any write is news to Argo CD; this one changes nothing else."""
+        """Request a refresh if Argo CD missed a request: any write triggers it, and this one changes nothing else."""
         is_unheard = _is_unheard(application, self._access.run_id)
         return await self._writer.try_refresh(application) if is_unheard else None
 
     async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """What may explain that these are not healthy."""
+        """Lines that may explain why these nodes are not healthy, by node."""
         found: dict[str, tuple[str, ...]] = {}
         for name in names:
             target = self._platform.applications[name].target
@@ -124,7 +124,7 @@ class Live:
         return found
 
     async def end_operations(self, run_id: str) -> None:
-        """Ours that still wait or run; as far as there is time for it."""
+        """End the operations of this run that are still pending or running, as far as time allows."""
         try:
             async with asyncio.timeout(ENDED_WITHIN):
                 for application in list(self.applications.view.values()):
@@ -135,7 +135,7 @@ class Live:
 
 
 def _is_unheard(application: Application, run_id: str) -> bool:
-    """A refresh is asked for, or this run's operation, and Argo CD does not show that it has begun."""
+    """Whether a refresh, or an operation of this run, is requested and Argo CD does not show that it has started."""
     state = parse(application)
     if state.is_deleting:
         return False
@@ -144,6 +144,6 @@ def _is_unheard(application: Application, run_id: str) -> bool:
 
 
 async def _looked_at(follower: Follower) -> None:
-    """Until the refresh that was asked for, if there is one, was carried out."""
+    """Wait until the requested refresh, if there is one, is done."""
     while follower.state is not None and follower.state.refresh_requested:
         await follower.next()

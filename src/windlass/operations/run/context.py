@@ -1,4 +1,4 @@
-"""What every run that changes a cluster shares: who asked, what it may use, and how it is stopped."""
+"""What every run that changes a cluster shares: its request, its client and settings, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ R = TypeVar("R")
 
 
 class Stopped(WindlassError):
-    """The run was told to end, or its time is over, before anything was begun."""
+    """The run was stopped, or timed out, before it changed anything."""
 
 
 @contextmanager
 def unwrapped() -> Iterator[None]:
-    """Task groups wrap what was raised inside them; the first cause is what the caller wants to hear."""
+    """Raise the first cause instead of the exception group in which a task group wraps it."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -42,13 +42,13 @@ def unwrapped() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Control:
-    """How a run is told to end early, and why it was. What is under way is let go, and there is a report."""
+    """Stops a run early and records why. Steps in progress are abandoned; the run still returns a report."""
 
     tell: Tell
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     why: str = ""
     error: WindlassError | None = None
-    """What it could not go on after."""
+    """The error after which the run could not continue."""
     was_interrupted: bool = False
     is_out_of_time: bool = False
 
@@ -61,7 +61,7 @@ class Control:
         self._end("out of time (see --timeout): nothing more is started")
 
     def fail(self, error: WindlassError) -> None:
-        """The run cannot go on, whatever the platform's state is."""
+        """Stop because of an error that is not a failure of the platform, such as a lost lock."""
         self.was_interrupted = True
         self.error = self.error or error
         self._end(str(error))
@@ -75,7 +75,7 @@ class Control:
             timer.cancel()
 
     async def unless_stopped(self, work: Coroutine[Any, Any, R]) -> R:
-        """What has to be known before anything can be done."""
+        """Await `work`; raise `Stopped`, or the error that stopped the run, if the run is stopped first."""
         if self.stop.is_set():
             work.close()
             raise self.error or Stopped(self.why)
@@ -105,20 +105,20 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A cluster that may be changed."""
+    """A cluster that a run may change, and the limits of the run."""
 
     client: KubeClient
     now: Callable[[], datetime]
-    """By the server's clock."""
+    """Current time by the server's clock."""
     argocd: str
     run_id: str
     control: Control
     limit: timedelta
-    """Of the whole run."""
+    """Timeout of the whole run."""
     judge: Judge = BUILT_IN
 
     def run(self, asked: Asked, started: datetime, *, refreshes: int = 0) -> Run:
-        """For the report, as of now. `refreshes`: how many of the writes only asked Argo CD to look again."""
+        """The run as of now, for the report. `refreshes`: how many of the writes only requested a refresh."""
         counts = self.client.counts
         return Run(
             action=asked.action,

@@ -1,4 +1,4 @@
-"""What deploy and teardown share: one watch, one lock, phases and notices, and a report however it ends."""
+"""What deploy and teardown share: one watch, one lock, phases, notices, and a report however the run ends."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class Course(ABC):
-    """One run from its first look to its report."""
+    """One run, from the first observation to the report; subclasses implement `execute`."""
 
     def __init__(self, access: Access, asked: Asked, platform: Platform) -> None:
         self.access = access
         self.control = access.control
         self.asked = asked
         self.platform = platform
-        """With what annotations add to it, once they were read."""
+        """Includes dependencies from annotations once these were read."""
         self.started = access.now()
         self.writer = Writer(access.client)
         self.live = Live(access, platform, self.writer)
@@ -54,7 +54,7 @@ class Course(ABC):
 
     @abstractmethod
     async def carried_through(self) -> Report:
-        """To its end; `Stopped` if it has to end before anything was begun."""
+        """Run to the end; raise `Stopped` if the run must end before it changed anything."""
 
     def _unbegun(self) -> Report:
         if self.planned is None:
@@ -62,7 +62,7 @@ class Course(ABC):
         return reports.of_plan(self.run(), self.platform, *self.planned)
 
     def plan(self, plan: Plan, snapshot: Snapshot) -> tuple[Plan, Snapshot]:
-        """This is what will be done, as far as it is known now."""
+        """Record and announce the plan, as far as it is known now."""
         self.planned = plan, snapshot
         self.control.tell(Planned(plan))
         return plan, snapshot
@@ -81,6 +81,6 @@ class Course(ABC):
         self.control.tell(PhaseBegan(phase))
 
     def notice(self, message: str, level: Level = Level.INFO) -> None:
-        """Told now, and in the report."""
+        """Emit the message now and add it to the report."""
         self.notices.append(message)
         self.control.tell(Noticed(level, message))

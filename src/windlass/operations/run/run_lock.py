@@ -1,6 +1,6 @@
-"""One run per cluster: a Lease that is renewed while the run lives, and no write after it could not be renewed.
+"""One run per cluster: a Lease that the run renews; nothing is written once it could not be renewed in time.
 
-Whether a holder is alive is told by its silence as we see it, never by comparing clocks.
+A holder counts as dead after the Lease was not seen to change for the lease duration; clocks are never compared.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 NAME = "windlass"
-DURATION = 15.0  # seconds of silence after which a holder counts as dead
+DURATION = 15.0  # seconds without a renewal after which a holder counts as dead
 RENEWED_EVERY = 4.0
-RENEWED_WITHIN = 10.0  # after this long without success nothing is written any more; well before others take over
+RENEWED_WITHIN = 10.0  # seconds without a renewal after which nothing is written; well before another run takes over
 LOOKED_AT_EVERY = 1.0
 
 
 def rights(namespace: str, *, is_last: bool = False) -> Iterator[Right]:
-    """What taking the lock needs, and removing it after the last run."""
+    """Permissions needed to hold the lock and, `with_delete`, to delete its Lease at the end."""
     verbs = ("get", "create", "update", *(("delete",) if is_last else ()))
     return (Right(verb, LEASES, namespace) for verb in verbs)
 
 
 class Locked(WindlassError):
-    """Another run is at work."""
+    """Another run holds the lock."""
 
 
 class LockLost(WindlassError):
-    """The Lease could not be renewed: somebody else may be at work by now."""
+    """The Lease could not be renewed: another run may hold it by now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who wants the lock, and where it is."""
+    """Who acquires the lock, and in which namespace it is."""
 
     holder: str
     namespace: str
     now: Callable[[], datetime]
-    """By the server's clock."""
+    """Current time by the server's clock."""
 
 
 class Lock:
-    """Held until the context ends. Ask `check` before every write."""
+    """The lock of one run; `acquire_lock` holds it. Call `check` before every write."""
 
     def __init__(self, client: KubeClient, claim: Claim) -> None:
         self._client = client
@@ -65,9 +65,9 @@ class Lock:
         self._ref = LEASES.named(NAME, claim.namespace)
         self._lease: Plain = {}
         self._seen = ("", 0.0)
-        """The version that was looked at last, and since when it is that one."""
+        """The resourceVersion that was read last, and since when it is unchanged."""
         self.is_last = False
-        """Nobody will ask for it again: at its end it is deleted."""
+        """Delete the Lease on release, because no later run needs it."""
         self._renewed = client.clock.monotonic()
 
     @property
@@ -75,11 +75,15 @@ class Lock:
         return self._client.clock
 
     def check(self) -> None:
+        """Raise `LockLost` if the Lease was not renewed in time."""
         if self._clock.monotonic() - self._renewed > RENEWED_WITHIN:
             raise LockLost("the lock could not be renewed; nothing more is written", where=str(self._ref))
 
     async def until_free(self) -> Plain | None:
-        """The Lease that can be taken: at once if nobody holds it, else after its holder was silent for long enough."""
+        """Return the Lease that can be acquired, `None` if it does not exist; raise `Locked` if its holder renews it.
+
+        Returns at once if the Lease has no holder, otherwise after it was not renewed for the lease duration.
+        """
         while True:
             lease = await self.read()
             version = lease["metadata"]["resourceVersion"] if lease else ""
@@ -97,14 +101,14 @@ class Lock:
             await self._clock.sleep(LOOKED_AT_EVERY)
 
     async def read(self) -> Plain | None:
-        """The Lease as it is, held by somebody or not."""
+        """The Lease, held or not; `None` if it does not exist."""
         try:
             return await self._client.get(self._ref)
         except NotFound:
             return None
 
     async def take(self, lease: Plain | None) -> bool:
-        """False, after a moment, if somebody else was quicker."""
+        """Return `False`, after a pause, if another run was faster."""
         asked = self._clock.monotonic()
         spec = self._spec(lease)
         meta = {"name": NAME, "namespace": self._claim.namespace}
@@ -140,7 +144,7 @@ class Lock:
         return Locked(f"another run is at work: {who}{since}", where=str(self._ref), hint=hint)
 
     async def keep(self, lost: Callable[[WindlassError], None]) -> None:
-        """Renews it until it is lost; then nothing may be written any more, and `lost` hears why."""
+        """Renew until the lock is lost; then `check` refuses all further writes, and `on_lost` gets the error."""
         try:
             while True:
                 await self._clock.sleep(RENEWED_EVERY)
@@ -157,12 +161,12 @@ class Lock:
         except NotFound:
             raise self._lost() from None
         except (KubeError, TimeoutError):
-            self.check()  # once more, while there is time
+            self.check()  # retry while there is time
         else:
             self._renewed = asked
 
     async def _write(self, changes: Plain) -> None:
-        """A conflict may be with a write of our own whose answer was lost: then the lock is still ours."""
+        """Update the Lease. On a conflict with our own write, whose response was lost, the lock is still ours."""
         try:
             self._lease = await self._client.replace(self._ref, self._changed(changes))
         except Conflict:
@@ -179,7 +183,7 @@ class Lock:
         return LockLost("somebody else has taken the lock", where=str(self._ref))
 
     async def release(self) -> None:
-        """Nobody holds it any more; a release that fails is made up for by silence."""
+        """Release the lock; if that fails, it expires after the lease duration."""
         meta = self._lease["metadata"]
         try:
             if self.is_last:
@@ -200,7 +204,7 @@ def _told(time: datetime) -> str:
 
 @asynccontextmanager
 async def locked(lock: Lock, control: Control) -> AsyncIterator[None]:
-    """Waiting for it ends with the run; a run ends if the lock is lost."""
+    """Acquire the lock and renew it until the context ends. A stopped run stops waiting; a lost lock stops the run."""
     while not await lock.take(await control.unless_stopped(lock.until_free())):
         pass
     async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""After the Applications: what no cascade removes is removed if nobody needs it, and the rest is told."""
+"""After the Applications are deleted: delete what no cascade deletes and nothing uses, and report the rest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windlass.operations.teardown.cluster_objects import Looking
     from windlass.operations.teardown.finalizers import Explaining
 
-GONE_WITHIN = 120.0  # seconds for what is on its way out
+GONE_WITHIN = 120.0  # seconds for objects whose deletion is in progress
 
 
 @dataclass(slots=True)
@@ -30,14 +30,14 @@ class Leftovers:
     explaining: Explaining
     leaving: Leaving
     before: frozenset[str]
-    """What was theirs, by uid."""
+    """UIDs of the objects that the deleted Applications owned before the teardown."""
     retained: list[str] = field(default_factory=list)
     unseen: tuple[str, ...] = ()
     _asked: set[Item] = field(default_factory=set)
     _refused: dict[Item, str] = field(default_factory=dict)
 
     async def clean(self, namespaces: Iterable[str]) -> None:
-        """Definitions of kinds without objects; then namespaces in which nothing is."""
+        """Delete CRDs of kinds without objects, then those of these namespaces that are empty."""
         look = await self._settled()
         for found in inventory.idle_definitions(look.found, self._left(look)):
             if not found.is_kept:
@@ -47,7 +47,7 @@ class Leftovers:
         await self._until_gone()
 
     async def _settled(self) -> Present:
-        """What is on its way out, or has lost its owner, gets time to go."""
+        """Wait while objects left behind are being deleted, or have lost their owner and await garbage collection."""
         look = await self.looking.everything()
         clock, waited = self.looking.reader.clock, 0.0
         while waited < GONE_WITHIN and any(found.is_deleting or found.owners for found in self._left(look)):
@@ -87,7 +87,7 @@ class Leftovers:
         return (await self.looking.objects(items)).found if items else ()
 
     async def orphans(self) -> tuple[str, ...]:
-        """What is still there, with what holds it; what says itself that it stays is retained."""
+        """Describe what is still there and what blocks its deletion; objects marked to be kept count as retained."""
         look = await self.looking.everything()
         self.unseen = look.unseen
         lines = []

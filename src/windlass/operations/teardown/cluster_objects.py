@@ -1,4 +1,4 @@
-"""A look at the whole cluster, or at some objects of any kind: their addresses, owners and marks, nothing else."""
+"""Lists of all objects of a cluster, or of some objects of any kind: only keys, owners and tracking metadata."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Ref, Resource
 
-PASSING_KINDS = frozenset({"Event", "ComponentStatus"})  # of no lasting meaning
-MEASURED = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # numbers, not objects
+PASSING_KINDS = frozenset({"Event", "ComponentStatus"})  # transient or synthetic
+MEASURED = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # not stored
 
 
 class Marked(Typed, frozen=True, gc=False):
-    """Any object, for its metadata."""
+    """Any object, read only for its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Looking:
     discovery: Discovery
 
     async def everything(self) -> Present:
-        """Every object of every kind that can be listed."""
+        """List every object of every kind that can be listed."""
         kinds: dict[tuple[str, str], Resource] = {}
         for resource in self.discovery.resources:
             if "list" in resource.verbs and resource.kind not in PASSING_KINDS and resource.group not in MEASURED:
@@ -42,7 +42,10 @@ class Looking:
         return Present(seen.found, (*seen.unseen, *self.discovery.silent))
 
     async def objects(self, items: Collection[Item]) -> Present:
-        """Those of these that are there. Of a kind that is not served there is none, unless its server is silent."""
+        """Return those of these objects that exist.
+
+        A kind that is not served has no objects, unless its API server does not respond: then they are unreadable.
+        """
         wanted, unseen = set(items), []
         refs: dict[Ref, None] = {}
         for item in sorted(items):
@@ -66,7 +69,7 @@ class Looking:
         return Present(tuple(found), tuple(str(ref) for ref, answer in answers if answer is None))
 
     async def _listed(self, ref: Ref) -> list[Found] | None:
-        """None if we may not look. A kind that is not served any more has no objects."""
+        """`None` if the list is refused or fails. A kind that is no longer served has no objects."""
         try:
             listing = await self.reader.list_metadata(ref, Marked)
         except NotFound:

@@ -1,4 +1,4 @@
-"""Why objects do not go: each finalizer that holds one, whose it is, and whether that controller lives."""
+"""Why objects are not deleted: the finalizers that block them, their controllers, and whether these are alive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import Plain
     from windlass.operations.teardown.cluster_objects import Looking
 
-MOST = 10  # objects that are explained; the rest is counted
+MOST = 10  # objects that are explained; the rest are only counted
 CONTROL_PLANE = "kube-system"
 SILENT_AFTER = timedelta(minutes=1)
 
@@ -30,7 +30,7 @@ class Explaining:
         self._alive: dict[str, str] = {}
 
     async def explain(self, items: Collection[Item]) -> tuple[str, ...]:
-        """Lines about those that are still there, in this order; what nobody has begun to delete comes last."""
+        """Lines on those of these objects that still exist, in this order; those not being deleted come last."""
         there = {found.item: found for found in (await self._looking.objects(items)).found}
         left = sorted((item for item in items if item in there), key=lambda item: not there[item].is_deleting)
         lines = []
@@ -86,7 +86,7 @@ class Explaining:
         return f"{where} is alive, {ready} of {wanted} ready" if ready else f"{where} is not alive, 0 of {wanted} ready"
 
     async def _lease(self, controller: Controller) -> str:
-        """The control plane is seldom an object; while it lives it renews its Lease."""
+        """The control plane rarely shows as a workload, but it renews its Lease while it is alive."""
         try:
             lease = await self._looking.reader.get(LEASES.named(controller.name, CONTROL_PLANE))
         except NotFound:
@@ -100,7 +100,7 @@ class Explaining:
 
 
 def _complaints(item: Item, found: Plain) -> Iterator[str]:
-    """What the object's own conditions say about its end."""
+    """What the conditions of the object say about its deletion."""
     is_application = (item.group, item.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
     for row in (found.get("status") or {}).get("conditions") or ():
         told = str(row.get("type") or "")

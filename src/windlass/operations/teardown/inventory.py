@@ -1,4 +1,4 @@
-"""What was there before a removal, so that afterwards it can be told what is left of it."""
+"""What existed before a teardown, so that afterwards it is known what is left of it."""
 
 from __future__ import annotations
 
@@ -33,51 +33,55 @@ DEFINITIONS = frozenset(
     Item(*inventory.DEFINITION, "", f"{name}.{APPLICATIONS.group}")
     for name in (APPLICATIONS.plural, SETS.plural, "appprojects")
 )
-"""Argo CD's own: what we stand on is not removed with what stands on it."""
+"""The CRDs of Argo CD, which the teardown itself needs; they are never deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`places`: of the nodes in scope, there or not. `going`: Applications that are there and shall go, by place."""
+    """The Applications that a teardown deletes, those that remain, and all objects of the cluster."""
 
     argocd: str
     nodes: frozenset[Item]
-    """Every node of the platform that is an Application."""
+    """Keys of every node of the platform that is an Application."""
     places: Mapping[str, Place]
+    """Keys of the nodes in scope that are Applications, existing or not, by node."""
     going: Mapping[Place, Application]
+    """Existing Applications to delete."""
     staying: tuple[Application, ...]
     looked: tuple[Found, ...] = ()
     by_label: bool = False
+    """Argo CD tracks its resources by label only."""
 
     def seen(self, looked: tuple[Found, ...]) -> Scene:
-        """With all that is in the cluster."""
+        """Return a copy with all objects of the cluster."""
         return replace(self, looked=looked, by_label=inventory.are_labels_marks(looked, self.made))
 
     @property
     def made(self) -> frozenset[Item]:
-        """By what goes, in this cluster."""
+        """Keys of the objects that the Applications to delete manage in this cluster."""
         return frozenset().union(*(_made(application) for application in self.going.values()))
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Where only what goes is."""
+        """Target namespaces that only Applications to delete use."""
         wanted = [target_namespace(application) for application in self.going.values()]
         return inventory.own_namespaces(wanted, _namespaces(self.staying), self.argocd)
 
     def made_namespaces(self, gone: Collection[Place], live: Collection[Application]) -> tuple[str, ...]:
-        """Made for what is gone, and not in use by what is still there."""
+        """Namespaces created for Applications that are gone, and not used by any that still exists."""
         theirs = [self.going[place] for place in gone if place in self.going]
         wanted = [target_namespace(application) for application in theirs if makes_namespace(application)]
         return inventory.own_namespaces(wanted, _namespaces(live), self.argocd)
 
     def leaving(self, gone: Collection[Place], kept: frozenset[Item] = frozenset()) -> Leaving:
-        """These of them."""
+        """The Applications at these keys, with what they managed; `kept` and nodes are excluded."""
         made = frozenset().union(*(_made(self.going[place]) for place in gone if place in self.going))
         names = frozenset(instance_at(place, self.argocd) for place in gone)
         targets = frozenset(target_item(application) for application in self.going.values())
         return Leaving(names, made, self.by_label, self.nodes | DEFINITIONS | targets | kept)
 
     def belongings(self, gone: Collection[Place]) -> frozenset[str]:
+        """UIDs of the objects that these Applications own, directly or through other objects."""
         return inventory.belongings(self.looked, self.leaving(gone))
 
 
@@ -100,7 +104,7 @@ def scene_of(
 
 
 def _made(application: Application) -> frozenset[Item]:
-    """What is in another cluster has the same names and is something else."""
+    """Empty for an Application in another cluster: objects of the same name in this cluster are not its own."""
     return frozenset() if parse(application).is_remote else made_by(application)
 
 

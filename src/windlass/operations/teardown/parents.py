@@ -1,4 +1,4 @@
-"""Parents that would make their children again, removed before them and alone."""
+"""Parents that would recreate their children: deleted before these, and without cascade."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from windlass.core.platform.teardown.parents import Detachment, Maker
     from windlass.kube.client.objects import Plain
 
-DETACHED_WITHIN = 60.0  # seconds for one parent to be gone
+DETACHED_WITHIN = 60.0  # seconds for one parent to be deleted
 
 
 def ordered(view: Mapping[Place, Application], platform: Platform, argocd: str) -> Platform:
-    """With what defines other nodes after them."""
+    """The platform, ordered so that a teardown deletes parents after the nodes that they define."""
     graph = core.ordered(platform.graph, makers(view), _nodes(platform, argocd))
     return replace(platform, graph=graph)
 
 
 def detachment_for(view: Mapping[Place, Application], platform: Platform, scope: Scope, argocd: str) -> Detachment:
-    """`platform`: as it is ordered."""
+    """Which parents are deleted first, and which block the teardown. `platform`: from `with_parents_last`."""
     nodes, selected = _nodes(platform, argocd), scopes.selected(platform, scope)
     live = frozenset(name for item, name in nodes.items() if (item.namespace, item.name) in view)
     return core.detachment(makers(view), Reach(nodes, platform.graph, selected, live, scope.is_whole))
@@ -64,7 +64,7 @@ class Detaching:
     explain: Callable[[Collection[Item]], Awaitable[tuple[str, ...]]]
 
     async def detach(self, first: Iterable[Maker]) -> dict[Place, Application]:
-        """The Applications among them, as they were."""
+        """Delete these parents; return the Applications among them as they were before."""
         found = {}
         for maker in first:
             place = (maker.item.namespace, maker.item.name)
@@ -85,7 +85,7 @@ class Detaching:
                         await self.writer.detach(follower.current)
                         asked = meta.uid
                     except PASSING:
-                        pass  # it has moved: the next look shows it
+                        pass  # retry: the watch will show its current state
                     except KubeError as error:
                         raise await self._stuck(item, error.what) from None
                 waited += 0.0 if await follower.next() else TICK
@@ -112,7 +112,7 @@ class Detaching:
         raise await self._stuck(item, f"it is still there after {DETACHED_WITHIN:g} s")
 
     async def _without_finalizer(self, found: Plain) -> Plain:
-        """With Argo CD's finalizer it would take the Applications along."""
+        """Remove Argo CD's finalizer, with which the ApplicationSet would delete its Applications too."""
         meta = found["metadata"]
         finalizers = meta.get("finalizers") or []
         kept = [name for name in finalizers if not name.startswith(CASCADE)]

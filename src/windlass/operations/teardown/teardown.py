@@ -1,4 +1,4 @@
-"""`teardown`: the same graph the other way round, each node behind the proof that it and all it made is gone."""
+"""`teardown`: delete applications in reverse order, each after its dependents and all their objects are proven gone."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ UNFINISHED = "the run ended before it was known what is left; run it again"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
+    """What `teardown` was asked to do."""
+
     environment: str
     platform: Platform
     scope: Scope
     stated: frozenset[str] = frozenset()
-    """Nodes whose own dependencies stand in the platform file: annotations do not add to those."""
+    """Nodes whose dependencies the platform file lists; annotations are ignored for these."""
     policy: Policy = Policy.RETAIN
 
 
@@ -64,6 +66,8 @@ async def teardown(access: Access, wish: Wish) -> Report:
 
 
 class _Teardown(Course):
+    """Observe, plan, check access, acquire the lock, replan, delete, clean up, verify, report."""
+
     def __init__(self, access: Access, wish: Wish) -> None:
         super().__init__(access, Asked(Action.TEARDOWN, wish.environment, wish.scope), wish.platform)
         self._wish = wish
@@ -86,7 +90,7 @@ class _Teardown(Course):
         return self._ended(plan, await self.live.snapshot(), outcomes, removal)
 
     async def _checked(self) -> Keeping:
-        """Whether it may and can be done, before anything is changed."""
+        """Check that the teardown is possible and permitted before anything is changed."""
         await check_place(self.live.cluster, self.live.applications.view)
         looking = Looking(self.access.client, await self.live.cluster.served.discovery())
         check_policy(self._wish.policy, looking.discovery)
@@ -102,7 +106,7 @@ class _Teardown(Course):
         return self.plan(*found)
 
     async def _planned(self) -> tuple[Plan, Snapshot]:
-        """Whoever would make again what is removed stands in the way, if it cannot be removed first."""
+        """Plan; a parent that would recreate what is deleted, and cannot be deleted first, is an unmet dependency."""
         observation, scope = await self.live.observation(), self._wish.scope
         view, argocd = self.live.applications.view, self.access.argocd
         platform = merged(self._wish.platform, observation.annotated, self._wish.stated)
@@ -112,7 +116,7 @@ class _Teardown(Course):
         return replace(plan, unmet=(*plan.unmet, *self._detachment.refused)), observation.snapshot
 
     async def _looked(self) -> tuple[Looking, Scene]:
-        """At everything, to know afterwards what was whose."""
+        """List all objects of the cluster, to know afterwards which Application they belonged to."""
         looking = Looking(self.access.client, await self.live.cluster.served.discovery())
         view, scope = self.live.applications.view, self._wish.scope
         scene = scene_of(view, self.platform, scope, self._detachment, self.access.argocd)
@@ -125,7 +129,7 @@ class _Teardown(Course):
         yield from run_lock.rights(self.access.argocd, is_last=self._wish.scope.is_whole)
 
     async def _carried_out(self, keeping: Keeping) -> tuple[Plan, tuple[Outcome, ...], Removal]:
-        """Under the lock nobody else moves anything: what is planned now is what is done."""
+        """Plan again under the lock, when no other run can change anything, and execute that plan."""
         control = self.control
         plan, _ = await control.unless_stopped(self._planned())
         if not plan.can_run:
@@ -139,14 +143,14 @@ class _Teardown(Course):
         return plan, outcomes, removal or await self._unfinished(keeping)
 
     async def _unfinished(self, keeping: Keeping) -> Removal:
-        """Of a run that was stopped, perhaps because the server does not answer any more."""
+        """The removal of a run that was stopped, perhaps because the server no longer responds."""
         try:
             return Removal((await keeping.kept()).retained, (UNFINISHED,))
         except KubeError:
             return Removal(orphans=(UNFINISHED,))
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, R]) -> R | None:
-        """None where the run cannot go on: by now something may have been changed, and that is reported."""
+        """Await `work`; on an error stop the run and return `None`: what was changed by then must still be reported."""
         try:
             return await self.control.unless_stopped(work)
         except WindlassError as error:
@@ -155,7 +159,7 @@ class _Teardown(Course):
             return None
 
     async def _prepared(self, keeping: Keeping, scene: Scene) -> dict[Place, Application]:
-        """Data is safe and nobody makes anything again, before the first node goes."""
+        """Protect the volumes and delete the parents that would recreate nodes, before the first node is deleted."""
         keeping.data = await observed(keeping.looking.reader, scene)
         await keeping.secure()
         for maker in self._detachment.first:
@@ -190,7 +194,7 @@ class _Teardown(Course):
         return outcomes
 
     def _gone(self, scene: Scene, outcomes: Iterable[Outcome]) -> list[Place]:
-        """Of what was to go."""
+        """Keys of the Applications to delete that are gone."""
         left = {outcome.name for outcome in outcomes if not outcome.is_good}
         names = [name for name in scene.places if name not in left]
         first = {(maker.item.namespace, maker.item.name) for maker in self._detachment.first}
@@ -208,9 +212,9 @@ class _Teardown(Course):
         return await self._told(leftovers, kept)
 
     async def _left(self) -> Removal | None:
-        """Of a platform that is gone already; None if there is something that can be cleaned up after it.
+        """Return the removal if the platform is already gone; `None` if something is left that can be cleaned up.
 
-        That may be the lock alone, of a run that died after its last delete.
+        That may be only the Lease of a run that died after its last delete.
         """
         if self._wish.scope.is_whole and await self.lock.read():
             return None

@@ -1,4 +1,4 @@
-"""Persistent volumes by policy: made safe before the first delete, given up after the last one."""
+"""Persistent volumes by policy: protected before the first delete; claims are deleted after the last one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 SNAPSHOTS = "snapshot.storage.k8s.io"
 DEFAULT_CLASS = "snapshot.storage.kubernetes.io/is-default-class"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
-READY_WITHIN = 600.0  # seconds for all snapshots
-GIVEN_UP_WITHIN = 120.0  # seconds for claims and their volumes to go
+READY_WITHIN = 600.0  # seconds for all snapshots to become ready
+GIVEN_UP_WITHIN = 120.0  # seconds for claims and their volumes to be deleted
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -93,7 +93,7 @@ class _Claim(Typed, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is there on purpose, and what should not be there. `items`: all that is no orphan."""
+    """What was kept on purpose, and what should be gone. `keys`: objects that do not count as orphans."""
 
     retained: tuple[str, ...] = ()
     orphans: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class Kept:
 
 
 def check_policy(policy: Policy, discovery: Discovery) -> None:
-    """Before anything is written: can it be kept?"""
+    """Check, before anything is written, that this cluster supports the policy."""
     if policy is Policy.SNAPSHOT and discovery.find("VolumeSnapshot", SNAPSHOTS) is None:
         raise InvalidInput(
             f"volumes cannot be snapshotted here: {SNAPSHOTS} is not served",
@@ -111,17 +111,21 @@ def check_policy(policy: Policy, discovery: Discovery) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What a removal endangers."""
+    """Volumes and claims that a teardown affects."""
 
     volumes: tuple[Volume, ...] = ()
-    """Bound."""
+    """Bound volumes."""
     claims: tuple[Claim, ...] = ()
-    """Of StatefulSets: nothing else removes them."""
+    """Claims of StatefulSets, which nothing else deletes."""
     templates: tuple[Template, ...] = ()
+    """Claim templates of these StatefulSets."""
 
 
 async def observed(reader: KubeReader, scene: Scene) -> Data:
-    """Of what goes: claims that were made, claims of its StatefulSets, all in namespaces of its own."""
+    """Find the volumes and claims of the Applications to delete.
+
+    These are claims they manage, claims of their StatefulSets, and all claims in namespaces that only they use.
+    """
     owned, namespaces = scene.belongings(list(scene.going)), scene.namespaces
     sets = (await reader.list(STATEFUL_SETS.everywhere, _Set)).items
     theirs = [each for each in sets if each.metadata.uid in owned or each.metadata.namespace in namespaces]
@@ -152,7 +156,7 @@ class Keeping:
     snapshots: dict[Place, str] = field(default_factory=dict)
 
     async def secure(self) -> None:
-        """Before the first delete."""
+        """Retain or snapshot the volumes, as the policy says. Call before the first delete."""
         if self.policy is Policy.RETAIN:
             await self._retain()
         if self.policy is Policy.SNAPSHOT and self.data.volumes:
@@ -201,7 +205,7 @@ class Keeping:
         spec = {"volumeSnapshotClassName": class_name, "source": {"persistentVolumeClaimName": claim}}
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
         self.writer.allow()
-        with suppress(AlreadyExists):  # ours: the answer to the request before was lost
+        with suppress(AlreadyExists):  # created by our earlier attempt, whose response was lost
             await self.writer.client.create(resource.within(namespace), body)
         self.snapshots[namespace, name] = claim
 
@@ -227,7 +231,7 @@ class Keeping:
         return resource
 
     async def give_up(self) -> None:
-        """After the last delete: claims of StatefulSets that are gone, where the policy is not to keep them."""
+        """Delete claims of StatefulSets that are gone, unless the policy retains them. Call after the last delete."""
         if self.policy is Policy.RETAIN or not (self.data.claims or self.data.volumes):
             return
         left = (await self.looking.reader.list(STATEFUL_SETS.everywhere, _Set)).items
@@ -259,7 +263,7 @@ class Keeping:
         return {each.metadata.name: _read(each) for each in listed}
 
     async def kept(self) -> Kept:
-        """What became of it all."""
+        """What happened to the volumes, claims and snapshots."""
         there = await self._there()
         volumes = [there[each.name] for each in self.data.volumes if each.name in there]
         retained = [f"{_item(each)} of claim {'/'.join(each.claim)}" for each in volumes if each.is_retained]
@@ -275,7 +279,7 @@ class Keeping:
         return Kept(tuple(retained), tuple(stuck), frozenset(items))
 
     async def _is_stuck(self, volume: Volume) -> bool:
-        """It should have gone with its claim."""
+        """Whether its claim is gone and the volume should have been deleted with it."""
         if volume.is_retained:
             return False
         try:

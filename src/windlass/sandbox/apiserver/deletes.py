@@ -1,4 +1,4 @@
-"""Delete: preconditions, grace, finalizers, and what shall become of dependents."""
+"""Delete: preconditions, grace period, finalizers and propagation policy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Deleting:
         return Outcome(200, self._store.put(kind.id, changed))
 
     def _marked(self, body: Body, grace: int, finalizers: list[str]) -> Body:
-        """An object on its way out; asked again, only the finalizers and a shorter grace count."""
+        """The object marked as being deleted. A repeated delete changes only finalizers and a shorter grace period."""
         meta = {**body["metadata"]}
         if "deletionTimestamp" not in meta:
             when = self._sources.now() + timedelta(seconds=grace)
@@ -86,7 +86,7 @@ class Deleting:
 
 
 def _grace(ask: Ask, body: Body) -> int:
-    """Only pods that run somewhere are waited for."""
+    """Grace period in seconds: 0 except for pods that are assigned to a node and have not finished."""
     if ask.kind.id != "pods":
         return 0
     spec = body.get("spec", {})

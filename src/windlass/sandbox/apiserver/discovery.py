@@ -1,4 +1,4 @@
-"""What the server tells about itself: discovery, plain and aggregated, its version, and OpenAPI for kubectl."""
+"""Discovery (plain and aggregated), version, health and OpenAPI documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VERSION = {
     "buildDate": "2025-01-01T00:00:00Z", "goVersion": "none", "compiler": "none", "platform": "linux/amd64",
 }  # fmt: skip
 HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
-# Subresources whose objects are of another kind: kind, group, version, verbs.
+# Subresources whose objects have another kind: kind, group, version, verbs.
 SUBRESOURCES = {
     "scale": ("Scale", "autoscaling", "v1", ["get", "patch", "update"]),
     "eviction": ("Eviction", "policy", "v1", ["create"]),
@@ -27,7 +27,7 @@ SUBRESOURCES = {
 
 
 def told(catalogue: Catalogue, path: str, accept: str) -> tuple[Body | str, str]:
-    """What stands under a path outside the objects, and its media type."""
+    """The document at a path that names no objects, and its media type."""
     if path in HEALTH:
         return "ok", "text/plain; charset=utf-8"
     if path == "/version":
@@ -142,7 +142,7 @@ def _openapi(catalogue: Catalogue, parts: list[str]) -> Body:
 
 
 def _document(kinds: list[Kind]) -> Body:
-    """Enough for kubectl: that writes can be validated by the server, and the fields of custom kinds for `explain`."""
+    """As much OpenAPI as kubectl needs: for server-side field validation, and custom kinds for `kubectl explain`."""
     paths: Body = {}
     schemas: Body = {}
     parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("dryRun", "fieldValidation")]

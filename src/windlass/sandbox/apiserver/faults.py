@@ -1,4 +1,4 @@
-"""Faults on demand: which requests they hit, and what happens to those. What is not told happens as usual."""
+"""Fault injection: which requests fail, and how. All other requests are executed normally."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ITSELF = "system:serviceaccount:kube-system:"
 
 
 class Severed(Exception):
-    """The connection broke: before the request arrived, or after it may have been carried out."""
+    """The connection broke before the request arrived, or after it may have been executed (`sent`)."""
 
     def __init__(self, *, sent: bool) -> None:
         super().__init__("severed after sending" if sent else "severed before sending")
@@ -25,9 +25,10 @@ class Severed(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Fault:
-    """Every field that selects is a pattern with `*`. The rest says what happens, in this order.
+    """Which requests to disrupt, and how.
 
-    Parts of the cluster itself, such as its garbage collector, are hit only where `user` names them.
+    Selecting fields are patterns with `*`; effects apply in the order of their fields. Requests of the cluster's own
+    controllers, such as the garbage collector, are selected only by an explicit `user`.
     """
 
     verb: str = "*"
@@ -37,19 +38,19 @@ class Fault:
     name: str = "*"
     user: str = "*"
     skip: int = 0
-    """Requests that pass before the first is hit."""
+    """Number of matching requests to let through first."""
     times: int | None = 1
-    """How many are hit; None for all."""
+    """Number of requests to disrupt; `None` for all."""
 
     latency: float = 0.0
     sever: str = ""
-    """`before` it arrives, or `after` it was carried out."""
+    """Break the connection `before` the request arrives, or `after` it was executed."""
     code: int = 0
-    """Answered instead of carrying it out."""
+    """HTTP status code to return instead of executing the request."""
     reason: str = ""
     retry_after: int = 0
     lag: float = 0.0
-    """Seconds by which watches, and lists that accept any version, are behind."""
+    """Seconds by which watches, and lists with resourceVersion 0, are behind."""
     hits: int = field(default=0, init=False)
 
     def is_for(self, ask: Ask) -> bool:
@@ -82,7 +83,7 @@ class Faults:
         self._faults.clear()
 
     def take(self, ask: Ask) -> list[Fault]:
-        """Those that hit this request; each is counted."""
+        """Faults to apply to this request; counts each as a hit."""
         hit = []
         for fault in self._faults:
             if not fault.is_for(ask):

@@ -1,4 +1,4 @@
-"""HTTP in, HTTP out: paths, queries and bodies become requests of the server; outcomes become answers."""
+"""HTTP to API requests and back: parses paths, queries and bodies, and renders results and errors."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ LARGEST_BODY = 3 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole body, or one that is still arriving."""
+    """An HTTP response with a complete body or a stream."""
 
     code: int
     headers: tuple[tuple[str, str], ...] = JSON
     body: bytes = b""
     watch: Watch | None = None
     stream: AsyncGenerator[bytes, None] | None = None
-    """What the watch sends."""
+    """Events of the watch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a path names."""
+    """The resource that a URL path names."""
 
     kind: Kind
     namespace: str = ""
@@ -66,7 +66,7 @@ class _Call:
 async def handle(
     server: Server, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
 ) -> Answer:
-    """Answers one HTTP request; `user` stands in for credentials. Raises Severed where a fault takes the answer."""
+    """Handle one HTTP request; `user` replaces credentials. Raises ConnectionSevered if a fault demands it."""
     split = urlsplit(target)
     query = dict(parse_qsl(split.query, keep_blank_values=True))
     call = _Call(method, unquote(split.path), query, headers, body, user or ANONYMOUS)
@@ -112,7 +112,7 @@ def _told(server: Server, call: _Call) -> Answer:
 
 
 def _place(server: Server, call: _Call) -> Place | None:
-    """None for a path that names no objects."""
+    """The resource that the path names; `None` if it names no objects."""
     match call.path.strip("/").split("/"):
         case ["api", version, *rest] if rest:
             group = ""
@@ -215,11 +215,11 @@ def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object in which a field may stand twice."""
+    """A JSON object as pairs, in which a field may occur twice."""
 
 
 def _duplicates(body: bytes) -> list[str]:
-    """Fields that stand twice in one object, which the parser would silently overlook."""
+    """Fields that occur twice in one object; the JSON decoder silently drops one of them."""
 
     def paths(pairs: _Pairs, above: str) -> Iterator[str]:
         for place, (name, value) in enumerate(pairs):

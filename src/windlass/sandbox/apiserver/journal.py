@@ -1,4 +1,4 @@
-"""The journal: every request with who, what, when and the answer; as values, and as JSON lines."""
+"""`Journal`: every request with time, user, verb, object and status code; also as JSON lines."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     verb: str
     """`get`, `list`, `watch`, `create`, `update`, `patch`, `apply`, `delete`, `deletecollection`."""
     kind: str
-    """`deployments.apps`, `pods/log`; the path of a request that names no object, or that made no sense."""
+    """`deployments.apps`, `pods/log`; the URL path of a request that names no object or is invalid."""
     namespace: str = ""
     name: str = ""
     code: int = 0
-    """0 where no answer was given."""
+    """HTTP status code; 0 if no response was sent."""
     agent: str = ""
     dry_run: bool = False
 
     @property
     def is_write(self) -> bool:
-        """Whether it meant to change something: no read, no dry run, no question."""
+        """Whether the request could change an object: not a read, a dry run or a review."""
         if self.kind.startswith("/") or self.kind.partition(".")[0].endswith("reviews"):
             return False
         return self.verb not in READS and not self.dry_run
@@ -40,7 +40,7 @@ class Journal:
         self.entries: deque[Entry] = deque()
 
     def keep(self, most: int) -> None:
-        """Forgets the oldest entries beyond this number, from now on."""
+        """From now on keep at most this many entries, dropping the oldest."""
         self.entries = deque(self.entries, maxlen=most)
 
     def write(self, entry: Entry) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every object: names, versions, generations, finalizers, what a door may change. Pure."""
+"""Rules for every object: decoding, preconditions, generation, and what a subresource may change. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_TAKEN = frozenset({*SET_BY_SERVER, "selfLink"})
 
 
 def decoded(ask: Ask, body: Any) -> Body:
-    """The object in a request, with what must fit the address checked and nothing else."""
+    """The object in a request. Checks only that kind and apiVersion match the URL and that metadata is an object."""
     kind = ask.kind
     if not isinstance(body, dict):
         raise bad_request(f"the object provided is unrecognized (must be of type {kind.kind}): no JSON object")
@@ -36,7 +36,7 @@ def decoded(ask: Ask, body: Any) -> Body:
 
 
 def mistyped(ask: Ask, what: str) -> api_status.Refusal:
-    """A value of a type that the field cannot have: a bad request as such, invalid as the effect of a patch."""
+    """The error for a value of the wrong type: Invalid if a patch produced it, else BadRequest."""
     kind = ask.kind
     if ask.patch and ask.patch != APPLY:
         return invalid(kind, "", [invalid_value("patch", what, f"json: cannot unmarshal into {kind.kind}")])
@@ -44,7 +44,7 @@ def mistyped(ask: Ask, what: str) -> api_status.Refusal:
 
 
 def require_applicable(ask: Ask) -> None:
-    """An applied object names its type, and exactly that of the address."""
+    """Require kind and apiVersion in an applied object, and that they are those of the URL."""
     body, kind = ask.body, ask.kind
     given = (body.get("apiVersion", ""), body.get("kind", "")) if isinstance(body, dict) else ("", "")
     if given != (kind.api_version, kind.kind):
@@ -53,7 +53,7 @@ def require_applicable(ask: Ask) -> None:
 
 
 def require_address(ask: Ask, meta: Body) -> None:
-    """Name and namespace of the object must be those of the request, or be left out; a replacement has a name."""
+    """Require that name and namespace are absent or those of the URL; an update must have a name."""
     if ask.name and ask.verb == "update" and not meta.get("name"):
         raise bad_request("name must be provided")
     if ask.name and meta.get("name", ask.name) != ask.name:
@@ -63,7 +63,7 @@ def require_address(ask: Ask, meta: Body) -> None:
 
 
 def require_unchanged(ask: Ask, before: Body, after: Body) -> None:
-    """A writer that names a version or uid means that one."""
+    """Require that uid and resourceVersion, if given, are those of the stored object."""
     kind, old, new = ask.kind, before["metadata"], after["metadata"]
     name = old["name"]
     require_address(ask, new)
@@ -83,12 +83,13 @@ def require_unchanged(ask: Ask, before: Body, after: Body) -> None:
 
 
 def carried_over(ask: Ask, before: Body, after: Body) -> Body:
-    """What of a change its door lets through; the rest stays as it was."""
+    """The object with only those changes that its subresource (or the main resource) may make."""
     old = before["metadata"]
     if ask.subresource == "status":
         meta = {**old, "managedFields": after["metadata"].get("managedFields", old.get("managedFields"))}
         if ask.kind.id == DEPLOYMENTS:
-            meta["annotations"] = _annotations(after)  # its controller writes the revision that way
+            # The Deployment controller writes its revision annotation through the status subresource.
+            meta["annotations"] = _annotations(after)
         result = {**before, "metadata": api_status.present(meta)}
         result.pop("status", None)
         return {**result, **({"status": after["status"]} if after.get("status") is not None else {})}
@@ -102,12 +103,12 @@ def carried_over(ask: Ask, before: Body, after: Body) -> Body:
 
 
 def next_generation(ask: Ask, before: Body, after: Body) -> int | None:
-    """It grows with what is wanted: everything but metadata, and status where that has its own door."""
+    """The generation; it grows when anything but metadata changes, or status if that is a subresource."""
     kind, generation = ask.kind, before["metadata"].get("generation")
     if not kind.has_generation or ask.subresource == "status":
         return cast("int | None", generation)
     if kind.id == DEPLOYMENTS and _annotations(before) != _annotations(after):
-        return (generation or 0) + 1  # they go on to its ReplicaSets
+        return (generation or 0) + 1  # a Deployment copies its annotations to its ReplicaSets
     outside = {"metadata", "kind", "apiVersion"} | ({"status"} if "status" in kind.subresources else set())
     for name in before.keys() | after.keys():
         if name not in outside and _wanted(kind.id, before.get(name)) != _wanted(kind.id, after.get(name)):
@@ -116,7 +117,7 @@ def next_generation(ask: Ask, before: Body, after: Body) -> int | None:
 
 
 def _wanted(kind_id: str, part: Any) -> Any:
-    """Where a pod runs is not its author's wish."""
+    """The node assignment of a pod is not part of its desired state."""
     return {**part, "nodeName": ""} if kind_id == "pods" and isinstance(part, dict) else part
 
 

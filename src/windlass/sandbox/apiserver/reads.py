@@ -1,4 +1,4 @@
-"""Get and list: selectors, pages from one snapshot, versions of the past."""
+"""Get and list: selectors, paging from one consistent snapshot, exact and stale resource versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GONE = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
-# Fields beside metadata.name and metadata.namespace that can be selected by.
+# Fields that field selectors support besides metadata.name and metadata.namespace.
 SELECTABLE = {
     "pods": ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase"),
     "events": (
@@ -42,7 +42,7 @@ SELECTABLE = {
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which objects of a collection are meant."""
+    """Label and field selector of a request."""
 
     labels: selectors.Requirements
     fields: selectors.Requirements
@@ -78,7 +78,7 @@ class _Token(msgspec.Struct):
 
 
 def named(store: Store, ask: Ask) -> Stored:
-    """The object that a request names."""
+    """The object that a request names. Raises StatusError 404 if it does not exist."""
     found = store.get(ask.kind.id, ask.namespace, ask.name)
     if found is None:
         raise api_status.not_found(ask.kind, ask.name)
@@ -93,7 +93,7 @@ class Reading:
         return Outcome(200, named(self._store, ask))
 
     def list(self, ask: Ask, at: int | None = None) -> Outcome:
-        """As of an older version where a lagging cache answers."""
+        """List objects. `stale_version` is set when a lagging watch cache answers: the list is as of that version."""
         options, wanted = ask.options, filter_of(ask)
         version, start = self._begin(ask, at)
         items = [item for item in self._store.list(ask.kind.id, ask.namespace, version) if wanted.admits(item)]
@@ -109,7 +109,7 @@ class Reading:
         return Outcome(200, rendered_list(ask.kind, items, meta))
 
     def _begin(self, ask: Ask, at: int | None) -> tuple[int, str]:
-        """The version to look at, and the place after which to go on."""
+        """The version to list, and the key after which to continue."""
         options, current = ask.options, self._store.version
         if options.token:
             if options.resource_version not in {"", "0"}:
@@ -139,7 +139,7 @@ class Reading:
 
 
 def require_version(text: str, current: int) -> None:
-    """A version from the future is answered as by a server that waited for it in vain."""
+    """Raise the Timeout error of a server that waited for this version and did not reach it."""
     if text and int(text) > current:
         message = f"Too large resource version: {text}, current: {current}"
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
@@ -148,7 +148,7 @@ def require_version(text: str, current: int) -> None:
 
 
 def rendered_list(kind: Kind, items: list[Stored], meta: dict[str, str]) -> bytes:
-    """Items of built-in kinds come without kind and apiVersion, as the server's typed lists do."""
+    """JSON of a list. Items of built-in kinds have no kind and apiVersion, as in the real server's typed lists."""
     head = msgspec.json.encode({"kind": kind.lists, "apiVersion": kind.api_version, "metadata": meta})[:-1]
     prefix = kind.prefix if kind.custom else b"{"
     return head + b',"items":[' + b",".join(prefix + item.tail for item in items) + b"]}"

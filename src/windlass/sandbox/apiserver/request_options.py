@@ -1,4 +1,4 @@
-"""Queries and delete bodies as options, with the server's word on those that make no sense. Pure."""
+"""Parsing of queries and delete bodies into `RequestOptions`; invalid options raise the real server's errors. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def of_read(query: Mapping[str, str], *, watches: bool) -> Options:
 
 
 def of_delete(query: Mapping[str, str], body: Any) -> Options:
-    """A body wins over the query, which is then ignored."""
+    """With a body, the query is ignored except for selectors."""
     given: Any = body if isinstance(body, dict) else {name: value for name, value in query.items() if value}
     conditions = given.get("preconditions") or {}
     grace, orphan = given.get("gracePeriodSeconds"), given.get("orphanDependents")

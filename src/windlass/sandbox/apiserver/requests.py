@@ -1,4 +1,4 @@
-"""What is asked of the server, complete: who, which verb, which object, under which options. And what comes back."""
+"""`ApiRequest` (user, verb, object, options) and `ApiResult`, independent of HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class User(msgspec.Struct, frozen=True):
     groups: tuple[str, ...] = (AUTHENTICATED,)
     uid: str = ""
     pod: tuple[str, str] = ("", "")
-    """Name and uid of the pod that its token is bound to."""
+    """Name and uid of the pod that the token is bound to; empty strings if none."""
 
     @property
     def body(self) -> Body:
@@ -36,7 +36,7 @@ ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The query of a request, and for a delete its body."""
+    """Options from the query of a request, and from the body of a delete."""
 
     dry_run: bool = False
     manager: str = ""
@@ -54,7 +54,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     propagation: str = ""
     grace: int | None = None
     uid: str = ""
-    """Of a delete: the uid that the object must have."""
+    """Precondition of a delete: the uid that the object must have."""
 
 
 DEFAULTS = Options()
@@ -68,27 +68,27 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
     body: Any = None
     patch: str = ""
-    """Of a patch: its media type."""
+    """Media type of a patch."""
     user: User = ADMIN
     agent: str = ""
     options: Options = DEFAULTS
     extra: dict[str, str] = {}  # msgspec copies empty defaults
-    """The rest of the query, such as a log's tailLines."""
+    """The whole query, for parameters such as `tailLines` of a log."""
 
     @property
     def manager(self) -> str:
-        """The name in managedFields: as given, else the client program's."""
+        """Name of the field manager: as given, else the program name in the user agent."""
         return self.options.manager or self.agent.partition("/")[0] or "unknown"
 
 
 class Watch(Protocol):
-    """An open watch, to be read through the server."""
+    """An open watch; `ApiServer` streams its events."""
 
     def disturb(self, how: str) -> None: ...
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """An object, a list already in bytes, a text, or a watch to be read; with the code of the answer."""
+    """HTTP status code and an object, an encoded list, a text, or an open watch."""
 
     code: int
     item: Stored | Body | bytes | str | Watch

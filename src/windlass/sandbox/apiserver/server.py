@@ -1,4 +1,4 @@
-"""The server: every request passes here, whatever way it came, and leaves a line in the journal."""
+"""`ApiServer`: authorizes, executes and records every request, whether it came over HTTP or in process."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ class Server:
         self.identities = Identities(self.store, sources)
         self.authorizing = Authorizing(self.store, self.identities, enforce=enforce_rbac)
         if not enforce_rbac:
-            self.identities.unknown = ADMIN  # kubectl sends no token over plain HTTP, and nobody is kept out anyway
+            # kubectl sends no token over plain HTTP, and without RBAC every user may do everything.
+            self.identities.unknown = ADMIN
         self.faults = Faults()
         self.journal = Journal()
         self.watches: dict[int, Watch] = {}
-        """Those open now, in the order in which they came."""
+        """Open watches by id, oldest first."""
         self._tickets = 0
         self._reading = Reading(self.store)
         self._writing = Writing(self.store, sources)
@@ -66,7 +67,7 @@ class Server:
         self.subresources = Subresources(self.store, self._deleting, self.identities)
 
     async def perform(self, ask: Ask) -> Outcome:
-        """Carries a request out, as faults allow. Raises Refusal, or Severed where no answer comes."""
+        """Execute a request, subject to faults. Raises StatusError, or ConnectionSevered if no response is sent."""
         code, name = 0, ask.name or _name_in(ask.body)
         try:
             outcome = await self._disturbed(ask)
@@ -105,7 +106,7 @@ class Server:
         self.journal.write(entry)
 
     def note_path(self, user: User, what: str, agent: str, code: int) -> None:
-        """A request that names no object, or that made no sense: discovery, health, a wrong path or option."""
+        """Record a request that names no object or is invalid: discovery, health, an unknown path, a wrong option."""
         verb, _, path = what.partition(" ")
         self.journal.write(Entry(_told(self.sources.now()), user.name, verb, path, code=code, agent=agent))
 
@@ -146,7 +147,7 @@ class Server:
         return Watch(ask, self.store, self.sources, lag)
 
     async def lines(self, watch: Watch) -> AsyncGenerator[bytes, None]:
-        """What an open watch sends, in pieces of whole lines."""
+        """Events of an open watch, in chunks of whole lines."""
         self._tickets += 1
         ticket = self._tickets
         self.watches[ticket] = watch
@@ -158,7 +159,7 @@ class Server:
             del self.watches[ticket]
 
     def disturb(self, how: str, fault: Fault) -> int:
-        """Hits open watches that a fault selects: see Watch.disturb. Says how many."""
+        """Disrupt the open watches that `fault` selects (see `ServedWatch.disrupt`). Returns how many."""
         hit = [watch for watch in self.watches.values() if fault.is_for(watch.ask)]
         for watch in hit:
             watch.disturb(how)
@@ -187,6 +188,6 @@ def _told(moment: datetime) -> str:
 
 
 def _name_in(body: Any) -> str:
-    """The name that a body gives to what it creates."""
+    """`metadata.name` of a request body; empty if there is none."""
     meta = body.get("metadata") if isinstance(body, dict) else None
     return str(meta.get("name", "")) if isinstance(meta, dict) else ""

@@ -1,4 +1,4 @@
-"""The one store: objects, a single increasing version, and the history that watches and old snapshots are made of."""
+"""`Store`: all objects, one increasing resource version, and the history that serves watches and older versions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str]
 """Namespace and name."""
-FIRST = 1000  # the version of an empty store: small numbers are versions of a forgotten past, as in a real cluster
-HISTORY = 10_000  # changes kept for watches and pages; older versions have expired
-WARM = 8_000  # states whose bodies are at hand; of the others there are only bytes, a fifth as large
+FIRST = 1000  # version of an empty store; as in a real cluster, small versions have expired
+HISTORY = 10_000  # changes kept for watches and paged lists; older versions have expired
+WARM = 8_000  # objects kept decoded; the others exist only as JSON, which takes a fifth of the memory
 _DECODE = msgspec.json.Decoder(dict[str, Any]).decode
 _ENCODE = msgspec.json.Encoder().encode
 
 
 class Stored(msgspec.Struct, eq=False):
-    """One state of one object. It never changes: kept as JSON, shared by every answer and watch."""
+    """One version of one object. Immutable: stored as JSON and shared by every response and watch."""
 
     kind_id: str
     namespace: str
@@ -32,7 +32,7 @@ class Stored(msgspec.Struct, eq=False):
     uid: str
     version: int
     tail: bytes
-    """The object without its opening brace, kind and apiVersion: versions of a kind differ in nothing else."""
+    """JSON of the object without opening brace, kind and apiVersion: API versions of a kind differ only in those."""
     labels: Mapping[str, str]
     owners: tuple[str, ...]
     _warm: Any = None
@@ -43,19 +43,19 @@ class Stored(msgspec.Struct, eq=False):
 
     @property
     def body(self) -> Body:
-        """Shared by all who look: nobody changes anything in it."""
+        """The decoded object. Shared by all readers: must not be modified."""
         return self._warm or self.warmed(self.load())
 
     def warmed(self, body: Body) -> Body:
-        """Keeps a body at hand for a while, in place of the one that was at hand the longest."""
+        """Cache the decoded body, evicting the body that has been cached the longest."""
         self._warm = body
         _WARM.append(self)
         if len(_WARM) > WARM:
-            _WARM.popleft()._warm = None  # noqa: SLF001 - one of its own kind
+            _WARM.popleft()._warm = None  # noqa: SLF001 - an instance of the same class
         return body
 
     def load(self) -> Body:
-        """A copy for whoever wants to change it."""
+        """A decoded copy that the caller may modify."""
         return _DECODE(b"{" + self.tail)
 
 
@@ -63,7 +63,7 @@ _WARM: deque[Stored] = deque()
 
 
 class Change(msgspec.Struct, frozen=True, eq=False):
-    """One write: what was, what is; a deletion keeps the last state under the version of the deletion."""
+    """One write. For a deletion, `new` is the last state of the object, with the version of the deletion."""
 
     type: str
     old: Stored | None
@@ -87,7 +87,7 @@ class Store:
         self._now = now
         self.version = FIRST
         self.floor = FIRST
-        """The oldest version that can still be looked at."""
+        """The oldest version that has not expired."""
         self._begun: dict[str, int] = {}
         self._objects: dict[str, dict[Key, Stored]] = {}
         self._sorted: dict[str, list[Key]] = {}
@@ -105,12 +105,12 @@ class Store:
         return self._by_uid.get(uid)
 
     def dependents(self, uid: str) -> list[Stored]:
-        """Objects that name this uid as an owner, in the order in which they came to do so."""
+        """Objects with an owner reference to this uid, in the order in which the references were added."""
         found = (self.get(*place) for place in self._dependents.get(uid, ()))
         return [item for item in found if item is not None]
 
     def list(self, kind_id: str, namespace: str = "", at: int | None = None) -> list[Stored]:
-        """In order of namespace and name; as of an older version if asked."""
+        """Objects ordered by namespace and name, as of `version` if given."""
         objects = self._objects.get(kind_id, {})
         if at is not None and at < self.version:
             objects = self._rewound(kind_id, at)
@@ -131,7 +131,7 @@ class Store:
         return objects
 
     def put(self, kind_id: str, body: Body) -> Stored:
-        """Creates or replaces."""
+        """Create or replace an object."""
         new = stored(kind_id, body, self.version + 1)
         objects = self._objects.setdefault(kind_id, {})
         old = objects.get(new.key)
@@ -142,7 +142,7 @@ class Store:
         return new
 
     def remove(self, old: Stored) -> Stored:
-        """Removes an object; its watchers see its last stored state, finalizers and all."""
+        """Remove an object. Watches receive its last stored state, including finalizers."""
         new = stored(old.kind_id, old.body, self.version + 1)
         del self._objects[old.kind_id][old.key]
         self._sorted.pop(old.kind_id, None)
@@ -181,29 +181,32 @@ class Store:
         self.floor = first.new.version
 
     def compact(self) -> None:
-        """Forgets all history: older versions can no longer be watched or paged from."""
+        """Drop all history: every older version has expired for watches and paged lists."""
         while self._history:
             self._forget_first()
         self.floor = self.version
 
     def begin(self, kind_id: str) -> None:
-        """The history of a kind begins now; what came before is older than anything known of it."""
+        """Start the history of a kind at the current version: every older version has expired for it."""
         self._begun.setdefault(kind_id, self.version)
 
     def floor_of(self, kind_id: str) -> int:
         return max(self.floor, self._begun.get(kind_id, 0))
 
     def since(self, kind_id: str, version: int) -> Sequence[Change]:
-        """Changes after a version that is not below the floor."""
+        """Changes of a kind after a version that has not expired."""
         latest_first = reversed(self._by_kind.get(kind_id, ()))
         return [*takewhile(lambda change: change.new.version > version, latest_first)][::-1]
 
     def version_at(self, moment: datetime) -> int:
-        """The version that was current at a moment of the past."""
+        """The version that was current at a time in the past."""
         return next((change.new.version for change in reversed(self._history) if change.at <= moment), self.floor)
 
     def listen(self, kind_id: str, namespace: str, listener: Callable[[Change], None]) -> Callable[[], object]:
-        """Calls on every change of a kind (of all kinds for an empty id) until the returned function is called."""
+        """Call `listener` on every change of a kind (of all kinds if the id is empty).
+
+        The returned function stops that.
+        """
         self._tickets += 1
         ticket, listeners = self._tickets, self._listeners.setdefault((kind_id, namespace), {})
         listeners[ticket] = listener

@@ -1,4 +1,4 @@
-"""The doors that lead elsewhere: scale, logs, eviction, tokens."""
+"""Subresources other than `status`: scale, log, eviction and token."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.store import Store
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-SHORTEST = 600  # seconds a token must live
+SHORTEST = 600  # minimum lifetime of a token
 BUDGETS = "poddisruptionbudgets.policy"
 
 
 def scale_of(kind: Kind, body: Body) -> Body:
-    """The Scale that an object shows."""
+    """The Scale of an object."""
     assert kind.scale is not None
     meta = {
         n: body["metadata"][n]
@@ -44,7 +44,7 @@ def scale_of(kind: Kind, body: Body) -> Body:
 
 
 def scaled(kind: Kind, body: Body, scale: Body) -> Body:
-    """The object with what a Scale asks for; name, uid and version of the Scale are those it was meant for."""
+    """The object with the replicas of a Scale, and with its uid and resourceVersion, which are preconditions."""
     assert kind.scale is not None
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
@@ -76,7 +76,7 @@ class Subresources:
         self._deleting = deleting
         self._identities = identities
         self.logs: dict[tuple[str, str, str], str] = {}
-        """What containers wrote, by namespace, pod and container; actors write it."""
+        """Container logs by namespace, pod and container; controllers write them."""
 
     def log(self, ask: Ask) -> Outcome:
         pod = reads.named(self._store, ask).body
@@ -96,7 +96,7 @@ class Subresources:
         return Outcome(200, text)
 
     def evict(self, ask: Ask) -> Outcome:
-        """Deletes a pod unless a budget says that too few would be left."""
+        """Delete a pod unless that violates a PodDisruptionBudget."""
         if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
             raise api_status.bad_request("name in URL does not match name in Eviction object")
         pod = reads.named(self._store, ask).body
@@ -125,7 +125,7 @@ class Subresources:
         return Outcome(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
     def _spend(self, budget: Body) -> None:
-        """One disruption less until whoever keeps the budget's status has counted again."""
+        """Allow one disruption less, until the disruption controller updates the status of the budget."""
         status = budget["status"]
         self._store.put(
             BUDGETS, {**budget, "status": {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1}}

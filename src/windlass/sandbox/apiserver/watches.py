@@ -1,4 +1,7 @@
-"""Watches: what is, what changes, bookmarks in between; until time is up, the reader goes, or a fault strikes."""
+"""`ServedWatch`: a watch as the server sends it: initial events, changes and bookmarks.
+
+It ends at its timeout, when the client disconnects, or by an injected fault.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,18 @@ if TYPE_CHECKING:
     from windlass.sandbox.clock import Sources
 
 BOOKMARK_EVERY = 60.0  # seconds
-LAST_BOOKMARK = 2.0  # seconds before the end
-PIECE = 64  # initial events sent at once
-DEFAULT_SECONDS = 1800.0  # a server ends watches by itself after half an hour to an hour
+LAST_BOOKMARK = 2.0  # seconds before the end of the watch
+PIECE = 64  # initial events per chunk
+DEFAULT_SECONDS = 1800.0  # the real server ends watches after 30 to 60 minutes
 
 
 class Watch:
-    """One reader's window on a collection."""
+    """One client's watch on a collection."""
 
     def __init__(self, ask: Ask, store: Store, sources: Sources, lag: float = 0.0) -> None:
         self.ask = ask
         self.lag = lag
-        """Seconds by which this reader learns of changes too late."""
+        """Seconds by which this client receives changes late."""
         self._store = store
         self._sources = sources
         self._wanted = reads.filter_of(ask)
@@ -45,7 +48,10 @@ class Watch:
         self._trouble = ""
 
     def disturb(self, how: str) -> None:
-        """`cut`: the connection breaks. `silent`: nothing comes any more. `expired`: the version is forgotten."""
+        """Disrupt the watch from now on.
+
+        `cut`: the connection breaks. `silent`: no more events arrive. `expired`: an ERROR event with code 410 ends it.
+        """
         self._trouble = how
         self._wakened.set()
 
@@ -73,7 +79,7 @@ class Watch:
         self._wakened.set()
 
     def _beginning(self) -> Iterator[bytes]:
-        """All there is, for those who ask without a version; else what came after it."""
+        """Without a resource version, all existing objects; else queue the changes after that version."""
         options, kind = self.ask.options, self.ask.kind
         version = options.resource_version
         if options.initial_events or version in {"", "0"}:
@@ -90,7 +96,7 @@ class Watch:
         return iter(())
 
     def _pieces(self, items: list[Stored]) -> Iterator[bytes]:
-        """A few at a time: many readers of a large collection would else hold it in memory many times over."""
+        """ADDED events in chunks: else many clients of a large collection would each hold all of it in memory."""
         for start in range(0, len(items), PIECE):
             yield b"".join(self._line("ADDED", item.tail) for item in items[start : start + PIECE])
 
@@ -119,14 +125,17 @@ class Watch:
         return ends if now >= last else min(now + timedelta(seconds=BOOKMARK_EVERY), last)
 
     def _ripe(self) -> Iterator[bytes]:
-        """The lines of those changes that this reader may know of by now."""
+        """Events of the pending changes, except those that are still held back by `lag`."""
         known = self._sources.now() - timedelta(seconds=self.lag) if self.lag else None
         while self._pending and (known is None or self._pending[0].at <= known):
             if line := self._seen(self._pending.popleft()):
                 yield line
 
     def _seen(self, change: Change) -> bytes:
-        """A change as this selection sees it: what comes to match appears, what no longer matches is gone."""
+        """A change as seen through the selectors; empty if they match neither state.
+
+        An object that starts to match is ADDED, one that no longer matches is DELETED.
+        """
         old, new = change.old, change.new
         was = old is not None and self._wanted.admits(old)
         matches = change.type != "DELETED" and self._wanted.admits(new)
@@ -153,5 +162,5 @@ class Watch:
 
 @lru_cache(maxsize=256)
 def _rendered(kind: str, prefix: bytes, tail: bytes) -> bytes:
-    """Once for all who watch."""
+    """Cached, so that an event is rendered once for all watches."""
     return b'{"type":"%b","object":%b%b}\n' % (kind.encode(), prefix, tail)

@@ -1,4 +1,7 @@
-"""The write path: create, replace, patch, apply, and the doors `status` and `scale`; one way to the store for all."""
+"""The write path: create, update, patch and apply of an object or its subresources `status` and `scale`.
+
+Every write passes through decode, default and prune, validate, admit and store.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Writing:
         self._store = store
         self._sources = sources
         self.check: Callable[[Ask, Body | None, Body], None] = lambda ask, before, after: None
-        """A further look at what is about to be stored; refuses by raising, may add to the new state."""
+        """Admission of a write (request, before, after): raises to reject it, may modify `after`."""
 
     def create(self, ask: Ask) -> Outcome:
         body = object_meta.decoded(ask, ask.body)
@@ -65,7 +68,7 @@ class Writing:
         )
 
     def patched(self, ask: Ask, before: Body) -> Any:
-        """An object as a patch leaves it."""
+        """The object after the patch of the request."""
         if ask.patch == patches.JSON_PATCH:
             return patches.json_patch(before, ask.body)
         if not isinstance(ask.body, dict):
@@ -108,7 +111,7 @@ class Writing:
         return Outcome(201, self._commit(ask, None, self._born(ask, body)), warnings)
 
     def _change(self, ask: Ask, old: Stored, change: Callable[[Body], Body]) -> Outcome:
-        """Any change of what exists, from its old state to the store."""
+        """Compute, validate and store a new state of an existing object."""
         kind, before = ask.kind, old.body
         after = change(before)
         object_meta.require_unchanged(ask, before, after)
@@ -129,10 +132,10 @@ class Writing:
         return Outcome(200, self._commit(ask, old, after), warnings)
 
     def _shaped(self, ask: Ask, body: Body, before: Body | None = None) -> tuple[Body, tuple[str, ...]]:
-        """Without unknown fields, which are told or refused, and with defaults filled in."""
+        """The body without unknown fields and with defaults, and a warning per unknown field (an error if Strict)."""
         kind = ask.kind
         paths: list[str] = []
-        # Built-in kinds know no null: it is as if left out.
+        # Built-in kinds have no null values: a null field counts as absent.
         body = schemas.shaped(body, kind.schema, before, paths, nulls=kind.custom)
         if not kind.custom and (wrong := schema_validation.mistyped(body, kind.schema, before)):
             raise object_meta.mistyped(ask, f"{kind.kind}.{wrong}")
@@ -142,7 +145,10 @@ class Writing:
         return body, unknown if ask.options.validation == "Warn" else ()
 
     def _born(self, ask: Ask, body: Body) -> Body:
-        """A new object with what the server gives it: name, uid, time, generation; valid, and in a living namespace."""
+        """A new object with what the server sets: generated name, uid, creationTimestamp, generation, defaults.
+
+        Validates it, and requires a namespace that exists and is not being deleted.
+        """
         kind = ask.kind
         given = {name: value for name, value in body["metadata"].items() if name not in object_meta.NOT_TAKEN}
         if not given.get("name") and given.get("generateName"):
@@ -187,7 +193,7 @@ class Writing:
         errors = name_rules.finalizer_errors(before, after) if before else []
         if kind.custom:
             errors += schema_validation.errors(after, kind.schema, known=before)
-        elif ask.subresource != "status":  # nothing that is looked at here comes in by that door
+        elif ask.subresource != "status":  # a status update cannot change what is validated here
             errors += admission.errors(kind.id, before, after)
         if before is not None and not ask.subresource:
             errors += name_rules.metadata_errors(kind, after["metadata"], before["metadata"])
@@ -196,7 +202,7 @@ class Writing:
         self.check(ask, before, after)
 
     def _commit(self, ask: Ask, old: Stored | None, body: Body) -> Stored | Body:
-        """The one way to the store. What is being deleted and has nothing left to wait for goes."""
+        """Store the object, or remove it if its deletion has nothing left to wait for. A dry run changes nothing."""
         kind = ask.kind
         name = body["metadata"]["name"]
         if old is None and (rival := self._store.get(kind.id, ask.namespace, name)):
@@ -214,7 +220,7 @@ class Writing:
 
 
 def is_released(kind: Kind, body: Body) -> bool:
-    """Whether a deleted object has nobody left who asked for it to stay."""
+    """Whether an object is being deleted and has no finalizers and no grace period left."""
     meta = body["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
         return False

@@ -1,4 +1,4 @@
-"""The application controller: compares, tells sync and health, carries out operations, heals, and deletes in order."""
+"""Argo CD's application controller: comparison, health, sync operations, self-heal and cascading deletion."""
 
 from __future__ import annotations
 
@@ -28,32 +28,25 @@ if TYPE_CHECKING:
     from windlass.sandbox.sandbox import Sandbox
 
 BROKEN = ("ComparisonError", "InvalidSpecError", "UnknownError")
-NOWHERE = "0" * 40  # the revision that a lie about revisions shows
+NOWHERE = "0" * 40  # shown for `Staleness.WRONG_REVISION`
 
 
 @dataclass(slots=True)
 class Agenda:
-    """What is due for one Application, and when."""
+    """When the next actions for one Application are due. `reconcile` accesses step, recent and latest by name."""
 
-    step: datetime | None = None
-    """Of its operation, or of its end."""
-    recent: datetime | None = None
-    """A comparison with the revision known."""
-    latest: datetime | None = None
-    """A comparison with the wanted revision."""
-    since: datetime | None = None
-    """When that was asked for: the time the status will show."""
+    step: datetime | None = None  # next step of its sync operation or deletion
+    recent: datetime | None = None  # comparison with the revision of the last one (CompareWithRecent)
+    latest: datetime | None = None  # comparison with the target revision (CompareWithLatest)
+    since: datetime | None = None  # when `latest` was requested: its `reconciledAt`
     refreshing: bool = False
-    left: int | None = None
-    """Of one that is being deleted: how many objects there were at the last look."""
-    blind_until: datetime | None = None
-    """Until when it does not see what a sync did."""
-    looked_at: Body | None = None
-    """The part of the spec that the last such comparison was made with."""
+    left: int | None = None  # tracked objects at the last step of the deletion
+    blind_until: datetime | None = None  # no comparison before, so the status stays stale
+    looked_at: Body | None = None  # `compared_spec` at the last comparison with `latest`
 
 
 class ArgoCD(Actor):
-    """Programmed by its fields: `repositories`, `pace`, `stale` and `claims` by Application, and the switches."""
+    """Configured by its public fields; `stale_statuses` and `health_overrides` are keyed by `instance_name`."""
 
     user = controller("argocd-application-controller", NAMESPACE)
     primary = APPLICATIONS
@@ -62,11 +55,9 @@ class ArgoCD(Actor):
     def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
         self.repositories = Repositories()
         self.pace = Pace()
-        self.application_namespaces: tuple[str, ...] = ()
-        """Patterns of namespaces whose Applications count, beside its own."""
+        self.application_namespaces: tuple[str, ...] = ()  # patterns, in addition to its own namespace
         self.stale: dict[str, Lie] = {}
-        self.claims: dict[str, str] = {}
-        """The health that an Application shows whatever is true. Those of other namespaces are `namespace_name`."""
+        self.claims: dict[str, str] = {}  # health to show instead of the assessed one
         self.applications_have_health = False
         self.persists_health = False
         self.tracks_by_label = False
@@ -80,8 +71,7 @@ class ArgoCD(Actor):
         self._owner: dict[Place, str] = {}
         self._writes = 0
         self._looks = comparison.Looks()
-        self._written: set[int] = set()
-        """Versions of own writes: after those it looks again by itself."""
+        self._written: set[int] = set()  # resourceVersions of own writes: `reconcile` requeues after these itself
         self._operations.forget()
         super().forget()
 
@@ -94,8 +84,7 @@ class ArgoCD(Actor):
             self._owner[place] = owner
             self._tracked.setdefault(owner, {})[place] = None
 
-    def _owner_in(self, found: Stored) -> str:
-        """The Application that an object is marked with; a mark copied from another object does not count."""
+    def _owner_in(self, found: Stored) -> str:  # a tracking id copied from another object is ignored
         if self.tracks_by_label:
             return found.labels.get(comparison.LABEL, "")
         mark = (found.body["metadata"].get("annotations") or {}).get(comparison.TRACKING, "")
@@ -115,7 +104,6 @@ class ArgoCD(Actor):
         self._written.discard(change.new.version)
 
     def _using(self, project: str) -> Iterable[Place]:
-        """Applications of a project that has changed: all are looked at."""
         for place, agenda in self._agendas.items():
             app = self.find(place[0], place[2], place[1])
             if app and projects.name_in(app["spec"]) == project:
@@ -157,7 +145,6 @@ class ArgoCD(Actor):
         return bool(app["metadata"].get("deletionTimestamp"))
 
     def _plan(self, place: Place, app: Body, agenda: Agenda) -> None:
-        """Notes what has come up since the last look."""
         now, status = self.sources.now(), app.get("status", {})
         if self._is_going(app):
             agenda.latest = None
@@ -187,7 +174,7 @@ class ArgoCD(Actor):
             await self._take_down(app, agenda)
             return
         if "operation" not in app:
-            return  # somebody took it back
+            return  # another client removed it
         name = _instance(place)
         if name in self.stale and agenda.blind_until is None:
             agenda.blind_until = self.sources.now() + timedelta(days=1)
@@ -231,11 +218,10 @@ class ArgoCD(Actor):
             return
         since, agenda.blind_until, agenda.looked_at = agenda.since, None, application_specs.looked_at(app["spec"])
         agenda.since, agenda.refreshing, agenda.latest = None, False, self._after(self.pace.resync)
-        if since or self._has_moved(app):
+        if since or self._has_moved(app):  # Argo CD compares anyway, which only moves `reconciledAt`
             await self._compare(app, [], since or self.sources.now())
 
     def _has_moved(self, app: Body) -> bool:
-        """Whether a look that nobody asked for would find anything; the real one shows the time of the look, too."""
         spec, status = app["spec"], app.get("status", {})
         pairs = zip(
             application_specs.sources_of(spec), application_specs.revisions_of(status.get("sync", {})), strict=False
@@ -253,8 +239,7 @@ class ArgoCD(Actor):
         operation = None if self._is_going(app) else self._automated(app, status, recent=not since)
         if operation:
             kept = {**application_specs.EMPTY_STATUS, **old, "operationState": None}
-            # Never over an operation it does not know of.
-            known = {"resourceVersion": app["metadata"]["resourceVersion"]}
+            known = {"resourceVersion": app["metadata"]["resourceVersion"]}  # never overwrite an unseen operation
             await self.write(app, {"metadata": known, "operation": operation, "status": kept})
             status.pop("operationState", None)
             app = self.again(APPLICATIONS, app)
@@ -277,7 +262,7 @@ class ArgoCD(Actor):
             )
             status["sync"] = {"status": "Unknown"}
             status["health"] = self._health(old, comparison.health_status(self.items(app, []), applications=False))
-        if broken and broken.condition != "ComparisonError":  # it is not even looked at
+        if broken and broken.condition != "ComparisonError":  # Argo CD does not compare it at all
             sync = {**old.get("sync", {}), "status": "Unknown"}
             status = {**old, "sync": sync, "health": self._health(old, "Unknown")}
         else:
@@ -305,7 +290,7 @@ class ArgoCD(Actor):
 
     def _verdict(self, app: Body, items: list[Item]) -> Body:
         old, mode = app.get("status") or {}, self.applications_have_health
-        items = [item for item in items if not item.hook or item.live]  # a hook is seen while it is there
+        items = [item for item in items if not item.hook or item.live]  # hooks are listed while they exist
         health = self.claims.get(application_specs.instance_name(app["metadata"])) or comparison.health_status(
             items, applications=mode
         )
@@ -335,14 +320,12 @@ class ArgoCD(Actor):
         return "Helm" if rendered else "Directory"
 
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]:
-        """Commits and manifests of an operation's sources, or of the Application's own. Raises Broken."""
         projects.require(app, self.project_of(app))
         return self.repositories.resolved(
             application_specs.sources_of(holder) or application_specs.sources_of(app["spec"]), revisions
         )
 
     def items(self, app: Body, wanted: list[Body]) -> list[Item]:
-        """What is wanted and what is marked as this Application's, side by side."""
         found = {item.key: item for item in (self._beside_live(body, app) for body in wanted)}
         for place in self._tracked.get(application_specs.instance_name(app["metadata"]), ()):
             kind = self.catalogue.find(place[0])
@@ -354,16 +337,14 @@ class ArgoCD(Actor):
         return [found[key] for key in sorted(found)]
 
     def _beside_live(self, wanted: Body, app: Body) -> Item:
-        """An object that is wanted and what there is of it: the Item of the last look if nothing has changed."""
         kind = self.catalogue.named(wanted["apiVersion"], wanted["kind"])
         look = self._looks.at(wanted, app, kind, by_label=self.tracks_by_label)
         live = self._known.get(look.item.kind_id, {}).get((look.item.namespace, look.item.name))
-        if live is not look.live:
+        if live is not look.live:  # otherwise the ManagedResource of the last comparison is reused
             look.live, look.item = live, replace(look.item, live=self._loaded(live) if live else None)
         return look.item
 
     def known(self, app: Body, item: Item) -> Item:
-        """An item whose kind the server has perhaps come to know."""
         if item.kind_id or not item.wanted:
             return item
         kind = self.catalogue.named(item.wanted["apiVersion"], item.kind)
@@ -378,11 +359,11 @@ class ArgoCD(Actor):
         self._writes += 1
 
     async def _take_down(self, app: Body, agenda: Agenda) -> None:
-        """Deletes what it made and its project permits, the last wave first; then lets the Application go."""
+        """Delete resources, last wave first, then the finalizer. `objects` is set last, so refusals are retried."""
         project = self.project_of(app)
         try:
             projects.require_project(app, project)
-        except Broken as broken:  # it hangs until the project is back
+        except Broken as broken:  # deletion waits until the project exists again
             row = {"type": "DeletionError", "message": broken.told.removeprefix(f"{projects.UNLOADED}: ")}
             agenda.left = len(self._tracked.get(application_specs.instance_name(app["metadata"]), ()))
             if row["message"] not in str(app.get("status", {}).get("conditions")):
@@ -397,7 +378,6 @@ class ArgoCD(Actor):
             finalizers = app["metadata"]["finalizers"]
             kept = [name for name in finalizers if not name.startswith(application_specs.CASCADE)]
             await self.write(app, {"metadata": {"finalizers": kept or None}})
-        # Only now: what was refused is tried again as long as this number is not the one that was seen last.
         agenda.left = len(self._tracked.get(application_specs.instance_name(app["metadata"]), ())) if items else 0
 
 

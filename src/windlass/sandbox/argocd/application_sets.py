@@ -1,6 +1,6 @@
-"""ApplicationSets: one Application for each row that their generators give, made again when it is gone.
+"""ApplicationSet controller: one Application per set of generator parameters, recreated if it is deleted.
 
-Of generators there are `list` and `git` with directories; templates fill in `{{name}}` and `{{ .name }}`.
+Supports the generators `list` and `git` with directories; templates may use `{{name}}` and `{{ .name }}`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 REFRESH = "argocd.argoproj.io/application-set-refresh"
 PARAMETER = re.compile(r"\{\{-?\s*\.?([\w.\[\]-]+?)\s*-?\}\}")
-RESYNC = 180.0  # seconds between looks at a repository
+RESYNC = 180.0  # seconds between reads of a git repository
 UP_TO_DATE = ("ApplicationSetUpToDate", "All applications have been generated successfully")
 GENERATED = ("ParametersGenerated", "Successfully generated parameters for all Applications")
 BROKEN = "ApplicationGenerationFromParamsError"
@@ -66,7 +66,7 @@ class ApplicationSets(Actor):
         return RESYNC if any("git" in row for row in found["spec"]["generators"]) else None
 
     def _children(self, found: Body) -> list[Body]:
-        """Only those that it controls: whom somebody merely hung onto it are not its own."""
+        """Applications with this set's controller owner reference; any other owner reference to it is not enough."""
         mine = object_builders.owner_reference(found)
         return [app for app in self.owned(APPLICATIONS, found) if mine in app["metadata"]["ownerReferences"]]
 
@@ -94,7 +94,7 @@ class ApplicationSets(Actor):
         return [{**_folder_row(folder), "values": git.get("values") or {}} for folder in chosen]
 
     async def _keep(self, owner: Body, wanted: Body) -> None:
-        """Makes an Application, or puts it right: whoever changed it meanwhile has lost."""
+        """Create an Application or update it; changes by other clients are overwritten."""
         meta = wanted["metadata"]
         mine = {name: value for name, value in meta.items() if value} | {
             "ownerReferences": [object_builders.owner_reference(owner)]
@@ -160,7 +160,7 @@ def _flat(row: Body, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _filled(template: Any, values: Body) -> Any:
-    """A copy with the parameters that are known filled in, in names as in values."""
+    """A copy with known parameters substituted in keys and values; unknown ones stay as they are."""
     if isinstance(template, dict):
         return {_filled(name, values): _filled(value, values) for name, value in template.items()}
     if isinstance(template, list):

@@ -1,4 +1,4 @@
-"""What an Application or an operation asks for: sources and revisions, single or several. Pure."""
+"""Sources and revisions of Applications and operations, single or multiple, and settings of the controller. Pure."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ EMPTY_STATUS: Body = {
     "summary": {},
     "sync": {"comparedTo": {"destination": {}, "source": {"repoURL": ""}}, "status": ""},
 }
-"""What Argo CD writes of a status when it writes an Application whole, which it does to begin an operation itself."""
+"""Zero values that Argo CD adds when it writes a whole Application, as it does to start an automated sync."""
 
 
 @dataclass(slots=True)
 class Pace:
-    """Seconds, about as measured on the real one."""
+    """Delays of the application controller in seconds, close to those measured on Argo CD."""
 
     first: float = 0.05
-    """From a new Application to its first status."""
+    """From a new or changed Application to its comparison."""
     notice: float = 0.03
     """From `.operation` to Running."""
     sync: float = 0.8
-    """From Running to the objects being applied."""
+    """From Running to applying the first resources."""
     finish: float = 0.04
-    """From there to the end of the operation."""
+    """From there to the next step or the end of the operation."""
     recent: float = 0.08
-    """From a changed object to a comparison with the revision known before."""
+    """From a changed resource to a comparison with the revision of the last one."""
     latest: float = 0.1
-    """From the end of an operation to a comparison with the wanted revision."""
+    """From the end of an operation to a comparison with the target revision."""
     refresh: float = 0.3
-    """From the annotation to the end of the comparison."""
+    """From the refresh annotation to the end of the comparison."""
     wave: float = 2.0
     """From a healthy wave to the next."""
     removal: float = 0.2
-    """From an object that is gone to a look at what is left of an Application that is being deleted."""
+    """From a deleted resource to the next step of the cascading deletion."""
     resync: float = 180.0
-    """Between comparisons that nobody asked for."""
+    """Between periodic comparisons."""
     jitter: float = 0.0
-    """By which share each may be shorter or longer, by chance."""
+    """Fraction by which each delay varies at random, shorter or longer."""
 
 
 class Stale(StrEnum):
-    """What an Application may show after a sync before it shows the truth."""
+    """Ways in which the status of an Application may be stale after a sync."""
 
     OLD_VERDICT = "old verdict"
     """Revision, time and health from before the sync."""
@@ -59,29 +59,31 @@ class Stale(StrEnum):
     SAME_SECOND = "same second"
     """The new revision with the old health and a time in the second in which the sync ended."""
     WRONG_REVISION = "wrong revision"
-    """All is well, with a later time, but of another revision."""
+    """Synced at a later time, but with another revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lie:
+    """A stale status that an Application shows after each sync."""
+
     how: Stale
     seconds: float = 5.0
-    """How long, unless somebody asks for a refresh."""
+    """How long the status stays stale; a refresh ends it earlier."""
 
 
 def instance_name(meta: Body) -> str:
-    """How objects are marked with their Application: by its name, with its namespace where that is another one."""
+    """Name of an Application in tracking ids and labels: `name`, or `namespace_name` outside Argo CD's namespace."""
     where = meta.get("namespace", NAMESPACE)
     return str(meta["name"]) if where == NAMESPACE else f"{where}_{meta['name']}"
 
 
 def sources_of(holder: Body) -> list[Body]:
-    """Of a spec, of an operation's sync, or of what was compared; empty if it names none."""
+    """Sources of a spec, of an operation's `sync` or of a sync result; empty if it has none."""
     return holder.get("sources") or ([holder["source"]] if holder.get("source") else [])
 
 
 def named(spec: Body, name: str, values: list[Body] | list[str]) -> Body:
-    """`source` and `revision`, or `sources` and `revisions`, as the spec has it."""
+    """`{name: value}` for an Application with one source, `{names: values}` if its spec has `sources`."""
     return {f"{name}s": values} if spec.get("sources") else {name: values[0]} if values else {}
 
 
@@ -94,7 +96,7 @@ def compared_to(spec: Body) -> Body:
 
 
 def looked_at(spec: Body) -> Body:
-    """What of a spec, when it changes, is looked at at once."""
+    """The parts of a spec whose change triggers a comparison at once."""
     automated = (spec.get("syncPolicy") or {}).get("automated")
     return {**compared_to(spec), "project": spec.get("project"), "automated": automated}
 
@@ -105,7 +107,7 @@ def is_running(app: Body) -> bool:
 
 
 def automated_operation(app: Body, out_of_sync: list[Body]) -> Body | None:
-    """The operation that Argo CD begins by itself for an Application that is out of sync."""
+    """The automated sync or self-heal operation of an Application that is out of sync, `None` if there is none."""
     spec, status = app["spec"], app.get("status", {})
     policy = spec.get("syncPolicy") or {}
     automated = policy.get("automated")

@@ -1,4 +1,4 @@
-"""What is wanted beside what is: items, their state, and the status of an Application that follows. Pure."""
+"""Comparison of target manifests with live objects, and the sync and health status it gives. Pure."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ IN_ORDER = (
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """One object of an Application: wanted, live, or both. It is kept as long as neither changes."""
+    """One resource of an Application: target manifest, live object, or both. Reused while neither changes."""
 
     group: str
     version: str
     kind: str
     kind_id: str
-    """Empty where the server does not know the kind."""
+    """Empty if the server does not serve the kind."""
     namespace: str
     name: str
     wanted: Body | None = None
@@ -60,17 +60,17 @@ class Item:
 
     @cached_property
     def hook(self) -> str:
-        """The phase of an operation in which a hook runs, the first of several; empty for what is no hook."""
+        """The first sync phase in which the hook runs; empty if the resource is not a hook."""
         return str(self.notes.get(HOOK, "")).partition(",")[0].strip()
 
     @property
     def stage(self) -> tuple[int, int]:
-        """What an operation does together: phase and wave."""
+        """Phase and wave: an operation applies resources with the same value together."""
         return (PHASES.index(self.hook or "Sync"), self.wave)
 
     @property
     def order(self) -> tuple[tuple[int, int], int, str, str]:
-        """In which objects are applied: by stage, then by kind."""
+        """Sort key in which resources are applied: by phase and wave, then by kind and name."""
         rank = IN_ORDER.index(self.kind) if self.kind in IN_ORDER else len(IN_ORDER)
         return (self.stage, rank, self.kind, self.name)
 
@@ -80,7 +80,7 @@ class Item:
 
     @property
     def head(self) -> Body:
-        """How both lists of an Application's status name it."""
+        """Group, kind, namespace and name, as in `status.resources` and in the sync result."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
     @cached_property
@@ -90,7 +90,7 @@ class Item:
         return sorted({row["image"] for row in pod.get("containers") or () if "image" in row})
 
     def health(self, *, applications: bool) -> Health | None:
-        """None for what has no health."""
+        """Health status and message; `None` for kinds without a health check."""
         if self.live is None:
             return "Missing", ""
         if self.live["metadata"].get("deletionTimestamp"):
@@ -102,14 +102,14 @@ class Item:
 
 
 def wanted_item(body: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Item:
-    """An object as it shall be: in the Application's namespace unless it names one, and marked as the Application's."""
+    """Target state of a manifest: in the destination namespace unless it names one, with the tracking id or label."""
     api_version, kind_name = body["apiVersion"], body["kind"]
     group, _, version = api_version.rpartition("/")
     meta = {**body["metadata"]}
     given, namespace = meta.pop("namespace", ""), ""
     if kind is None or kind.namespaced:
         namespace = meta["namespace"] = given or app["spec"]["destination"].get("namespace", "default")
-    if "name" not in meta:  # a hook may leave it to Argo CD
+    if "name" not in meta:  # Argo CD names hooks that only have generateName
         meta["name"] = f"{meta.pop('generateName')}{object_builders.short_hash(body)[:7]}"
     owner = application_specs.instance_name(app["metadata"])
     if by_label:
@@ -126,7 +126,7 @@ def wanted_item(body: Body, app: Body, kind: Kind | None, *, by_label: bool) -> 
 
 @dataclass(slots=True)
 class Look:
-    """An object beside what is wanted of it, at the last look."""
+    """A resource with the manifest, kind and live object of the last comparison."""
 
     wanted: Body
     kind: Kind | None
@@ -135,13 +135,13 @@ class Look:
 
 
 class Looks:
-    """By Application: most comparisons find of most objects what the last one found."""
+    """Resources of the last comparison, by Application: between comparisons most do not change."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str | None, int], Look] = {}
 
     def at(self, wanted: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Look:
-        """Of the very same manifest, for the same Application, while its kind is served as it was."""
+        """The entry of this manifest object in this Application, created anew if its kind is served differently."""
         where = (
             application_specs.instance_name(app["metadata"]),
             app["spec"]["destination"].get("namespace"),
@@ -159,7 +159,7 @@ def live_item(kind: Kind, live: Body) -> Item:
 
 
 def _is_within(wanted: Any, live: Any) -> bool:
-    """Whether all that is wanted is there; what a server or others added does not count."""
+    """Whether the live value contains the target value; fields that the server or other clients added are ignored."""
     if isinstance(wanted, dict):
         if not isinstance(live, dict):
             return not wanted and live is None
@@ -176,7 +176,7 @@ def sync_status(items: Iterable[Item]) -> str:
 
 
 def health_status(items: list[Item], *, applications: bool) -> str:
-    """The worst of all but hooks; an Application that is missing or unknown does not count for its parent."""
+    """The worst health of all resources except hooks; missing or unknown child Applications are ignored."""
     counted_in = [item for item in items if not item.hook]
     found = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in counted_in]
     counted = [health[0] for is_app, health in found if health and not (is_app and health[0] in {"Missing", "Unknown"})]
@@ -198,7 +198,7 @@ def resource_row(item: Item, *, applications: bool, with_health: bool) -> Body:
 
 
 def merge_patch(old: Any, new: Any) -> Any:
-    """The merge patch from one object to another; empty where nothing changed."""
+    """The JSON merge patch from one object to another; empty if they are equal."""
     patch: Body = {name: None for name in old if name not in new}
     for name, value in new.items():
         if isinstance(value, dict) and isinstance(old.get(name), dict):

@@ -1,4 +1,4 @@
-"""The kinds of Argo CD: of their fields, those that the controllers cannot do without. Applications have one door."""
+"""The CRDs of Argo CD, with only the fields its controllers require; Applications have no status subresource."""
 
 from __future__ import annotations
 

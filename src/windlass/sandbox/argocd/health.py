@@ -1,4 +1,4 @@
-"""Argo CD's built-in health rules, for the kinds that our Applications have. Pure."""
+"""Argo CD's built-in health checks for the kinds that the sandbox's Applications contain. Pure."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _service(body: Body) -> Health:
 
 
 def of_application(body: Body) -> Health:
-    """Only asked where Argo CD was told to: by itself it gives an Application no health."""
+    """Used only if `applications_have_health` is set: by default Argo CD does not assess Applications."""
     health = body.get("status", {}).get("health", {})
     return health.get("status", "Progressing"), health.get("message", "")
 

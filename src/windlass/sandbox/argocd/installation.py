@@ -1,4 +1,4 @@
-"""Puts Argo CD into a sandbox: its kinds, its namespace, its default project, its controllers."""
+"""Installs Argo CD in a sandbox: CRDs, namespace, default project and controllers."""
 
 from __future__ import annotations
 

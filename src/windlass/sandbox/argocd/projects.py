@@ -1,4 +1,4 @@
-"""What an AppProject permits: sources, destinations, namespaces of Applications, kinds; in Argo CD's words. Pure."""
+"""AppProject restrictions on sources, destinations, source namespaces and kinds, with Argo CD's messages. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def name_in(spec: Body) -> str:
 
 
 def require_project(app: Body, project: Body | None) -> Body:
-    """The rules of the project that an Application may use. Raises Broken."""
+    """The spec of an Application's project. Raises ComparisonFailure if it does not exist or may not be used."""
     name, meta = name_in(app["spec"]), app["metadata"]
     if project is None:
         why = f"Application referencing project {name} which does not exist"
@@ -41,7 +41,7 @@ def require_project(app: Body, project: Body | None) -> Body:
 
 
 def require(app: Body, project: Body | None) -> None:
-    """Raises Broken where sources or destination are not permitted."""
+    """Raise ComparisonFailure if the project does not permit a source or the destination."""
     rules, spec = require_project(app, project), app["spec"]
     where, name = spec["destination"], name_in(spec)
     if not application_specs.sources_of(spec):
@@ -61,7 +61,7 @@ def require(app: Body, project: Body | None) -> None:
 
 
 def refusal_of(item: Item, app: Body, project: Body | None) -> str:
-    """Why an object may not belong to an Application; empty if it may."""
+    """Why the project does not permit a resource; empty if it does."""
     rules, name = (project or {}).get("spec") or {}, name_in(app["spec"])
     if not permits_kind(item, project):
         return f"resource {item.group}:{item.kind} is not permitted in project {name}"
@@ -71,7 +71,7 @@ def refusal_of(item: Item, app: Body, project: Body | None) -> str:
 
 
 def permits_kind(item: Item, project: Body | None) -> bool:
-    """Kinds within namespaces are permitted unless a list says otherwise; others only if a list says so."""
+    """Namespaced kinds are permitted unless a list excludes them; cluster-scoped kinds only if a list permits them."""
     rules, scope = (project or {}).get("spec") or {}, "namespace" if item.namespace else "cluster"
     permitted = rules.get(f"{scope}ResourceWhitelist", [{"group": "*", "kind": "*"}] if item.namespace else ())
     return _is_listed(item, permitted or ()) and not _is_listed(item, rules.get(f"{scope}ResourceBlacklist") or ())
@@ -82,7 +82,7 @@ def _is_listed(item: Item, rows: Iterable[Body]) -> bool:
 
 
 def _is_reached(rules: Body, where: Body, namespace: str) -> bool:
-    """Some row permits it, and none that begins with `!` forbids it."""
+    """Whether an entry permits the destination and none that begins with `!` denies it."""
     permitted = False
     server = SERVER if where.get("name") == CLUSTER else where.get("server", "")
     for row in rules.get("destinations") or ():

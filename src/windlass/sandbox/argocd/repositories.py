@@ -1,7 +1,7 @@
-"""Where Applications come from: in memory, a directory, or git; and the manifests that a source means at a commit.
+"""Repositories in memory, in a directory or in git, and the manifests of a source at a commit.
 
-Of Helm only this much: a folder with a Chart.yaml gives its templates, in which `{{ .Values.name }}` is filled in.
-`$ARGOCD_APP_REVISION` becomes the commit in parameters, and `${ARGOCD_APP_REVISION}` does so in any manifest.
+Helm support is minimal: a folder with a Chart.yaml yields its templates with `{{ .Values.name }}` substituted.
+`$ARGOCD_APP_REVISION` and `${ARGOCD_APP_REVISION}` become the commit, in parameters and in manifests.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class Broken(Exception):
-    """An Application that cannot be compared: its source gives no manifests, or its project does not permit it."""
+    """An Application cannot be compared: its source yields no manifests, or its project does not permit it."""
 
     def __init__(self, why: str, *, condition: str = "ComparisonError", told: str = "") -> None:
         super().__init__(why)
         self.condition = condition
         self.told = told or f"{condition}: {why}"
-        """The message of an operation that ends by it."""
+        """Message of an operation that fails for this reason."""
 
 
 class Repository(Protocol):
     def commit(self, revision: str) -> str:
-        """What a branch, tag or `HEAD` means now; a commit is itself."""
+        """The commit of a branch, a tag or `HEAD`; a commit resolves to itself."""
 
     def files(self, commit: str) -> Mapping[str, str]:
-        """All manifests at a commit, by path."""
+        """All manifest files at a commit, by path."""
 
 
 class MemoryRepository:
-    """For simulations: every push is a whole new content."""
+    """For simulations; each push replaces the whole content."""
 
     def __init__(self, files: Mapping[str, Any] | None = None) -> None:
         self._commits: dict[str, dict[str, str]] = {}
@@ -55,7 +55,7 @@ class MemoryRepository:
             self.push(files)
 
     def push(self, files: Mapping[str, Any], *, branch: str = "main", version: str = "") -> str:
-        """Texts, objects or lists of objects by path. A chart's version is its own revision; else it is a hash."""
+        """Set the files by path: text, objects or lists of objects. The revision is the given version or a hash."""
         texts = {path: value if isinstance(value, str) else _rendered(value) for path, value in files.items()}
         parent = self._branches.get(branch, "")
         commit = version or hashlib.sha1(f"{parent}{sorted(texts.items())}".encode()).hexdigest()  # noqa: S324 - as git
@@ -74,7 +74,7 @@ class MemoryRepository:
 
 
 class DirectoryRepository:
-    """A folder as it is on disk: its revision is a hash of its content, and every revision seen is kept."""
+    """A folder on disk: its revision is a hash of its content, and each revision read is kept."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -94,7 +94,7 @@ class DirectoryRepository:
 
 
 class GitRepository:
-    """A repository on this machine, read with the `git` command."""
+    """A local repository, read with the `git` command."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -112,14 +112,14 @@ class GitRepository:
 
     def _git(self, *words: str) -> str:
         command = ["git", "-C", str(self._folder), *words]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - words of ours
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell; fixed command
         if ran.returncode:
             raise Broken(f"git {words[0]} {words[-1]}: {ran.stderr.strip() or 'not found'}")
         return ran.stdout
 
 
 class Repositories(dict[str, Repository]):
-    """By URL; a path on this machine needs no entry."""
+    """Repositories by URL; local paths need no entry."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,14 +135,14 @@ class Repositories(dict[str, Repository]):
         return self[url]
 
     def resolved(self, sources: list[Body], revisions: list[str]) -> tuple[list[str], list[Body]]:
-        """Commits and manifests of sources, at these revisions or at their own. Raises Broken."""
+        """Commits and manifests of sources, at the given or their own revisions. Raises ComparisonFailure."""
         asked = revisions or [source.get("targetRevision", "") for source in sources]
         found, wanted = [], []
         for number, (source, revision) in enumerate(zip(sources, asked, strict=True), 1):
             try:
                 repository = self.at(source["repoURL"])
                 found.append(repository.commit(revision))
-                if not source.get("ref") or source.get("path") or source.get("chart"):  # others are for values only
+                if not source.get("ref") or source.get("path") or source.get("chart"):  # else only values files
                     wanted += self._manifests(repository.files(found[-1]), found[-1], source)
             except Broken as broken:
                 head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
@@ -150,16 +150,16 @@ class Repositories(dict[str, Repository]):
         return found, wanted
 
     def _manifests(self, files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
-        """Rendered once, and the same objects from then on: nobody changes them."""
+        """Render once per commit and source; callers share the objects and must not change them."""
         key = (commit, msgspec.json.encode(source))
         known = self._rendered.get(key)
-        if known is None or known[0] is not files:  # a chart may be pushed again under its version
+        if known is None or known[0] is not files:  # a chart version may be pushed again
             known = self._rendered[key] = (files, manifests(files, commit, source))
         return known[1]
 
 
 def manifests(files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
-    """The objects that a source means at a commit with these files."""
+    """The objects of a source at a commit with these files."""
     folder = (source.get("path") or source.get("chart") or ".").strip("/").removeprefix("./")
     prefix = "" if folder in {"", "."} else f"{folder}/"
     inside = {path.removeprefix(prefix): files[path] for path in sorted(files) if path.startswith(prefix)}
@@ -175,7 +175,7 @@ def manifests(files: Mapping[str, str], commit: str, source: Body) -> list[Body]
 
 
 def documents(text: str) -> Iterator[Body]:
-    """The objects in a text: YAML documents, JSON, and what is inside a List."""
+    """The objects in a file: YAML documents, JSON, and the items of a List."""
     try:
         found = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, Loader)
         for item in found:

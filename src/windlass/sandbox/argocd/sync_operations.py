@@ -1,4 +1,4 @@
-"""Operations: from `.operation` through Running to its end; wave by wave, tried again, terminated."""
+"""Sync operations: from `.operation` through Running to completion, by phase and wave, with retries and termination."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ FAILED = "one or more objects failed to apply, reason: "
 
 
 class Controller(Protocol):
-    """What an operation needs of the controller that carries it out."""
+    """What a sync operation needs from the application controller."""
 
     pace: Pace
     applications_have_health: bool
     sources: Sources
     calls: Caller
 
+    # Commits and manifests of the sources of an operation, else of the Application. Raises ComparisonFailure.
     def resolved(self, app: Body, holder: Body, revisions: list[str]) -> tuple[list[str], list[Body]]: ...
     def project_of(self, app: Body) -> Body | None: ...
+    # Target manifests and tracked live objects of an Application, paired by key.
     def items(self, app: Body, wanted: list[Body]) -> list[Item]: ...
+    # The resource with its kind, if the server did not serve it before, such as after its CRD was applied.
     def known(self, app: Body, item: Item) -> Item: ...
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None: ...
     async def write(self, app: Body, patch: Body) -> None: ...
@@ -46,12 +49,12 @@ class Controller(Protocol):
 
 @dataclass(slots=True)
 class Progress:
-    """How far an operation has come; lost in a crash, and then begun again, which does no harm."""
+    """Progress of a sync operation. A crash loses it and the operation starts over, which is safe."""
 
     revisions: list[str]
     todo: list[Item]
     applied: list[tuple[Item, Body]] = field(default_factory=list)
-    """With their rows."""
+    """Applied resources with their entries in `results`."""
     rows: list[Body] = field(default_factory=list)
     waiting: bool = False
 
@@ -65,12 +68,12 @@ class Operations:
         self._running.clear()
 
     def is_held_up(self, place: Place) -> bool:
-        """Whether something that was applied so far has to get ready or to end first."""
+        """Whether the operation waits for an applied resource to become healthy or a hook to complete."""
         progress = self._running.get(place)
         return progress is not None and progress.waiting and bool(self._unfinished(progress))
 
     async def step(self, place: Place, app: Body) -> float | None:
-        """The next step; says after how many seconds another follows, or None at the end or while it is held up."""
+        """Run the next step; return the seconds until the one after it, `None` at the end or while waiting."""
         state = app.get("status", {}).get("operationState") or {}
         if state.get("phase") == "Terminating":
             return await self._terminated(place, app)
@@ -99,7 +102,7 @@ class Operations:
         return await self._next_stage(place, app, progress)
 
     async def _terminated(self, place: Place, app: Body) -> float | None:
-        """Hooks that run are removed; all else stays as far as it has come."""
+        """Delete running hooks and fail the operation; applied resources stay."""
         for item, row in self._running[place].applied if place in self._running else ():
             if item.hook and self._outcome(item)[0] == "Running":
                 await self._remove(item)
@@ -138,7 +141,7 @@ class Operations:
         return progress
 
     async def _next_stage(self, place: Place, app: Body, progress: Progress) -> float | None:
-        """Applies what is due together; says whether to go on, to wait, or that it has failed."""
+        """Apply the next phase and wave; return the seconds until the next step, `None` if the operation failed."""
         operation = app["status"]["operationState"]["operation"]
         if namespace := self._missing_namespace(app, operation["sync"]):
             await self._create_namespace(app, progress, namespace)
@@ -149,7 +152,7 @@ class Operations:
             return self._controller.pace.finish
         prune = bool(operation["sync"].get("prune"))
         rows = [await self._carried_out(app, item, prune=prune) for item in now]
-        progress.rows += rows  # only now: a stage that was cut off is done again
+        progress.rows += rows  # only after all: an interrupted wave is applied again
         progress.applied += zip((self._controller.known(app, item) for item in now), rows, strict=True)
         progress.todo = [item for item in progress.todo if item.stage != stage]
         why = [row["message"] for row in progress.rows if row.get("status") == "SyncFailed"]
@@ -164,7 +167,7 @@ class Operations:
         return self._controller.pace.finish if self._unfinished(progress) else self._controller.pace.wave
 
     async def _old_hooks_removed(self, app: Body, progress: Progress, now: list[Item]) -> bool:
-        """Whether a hook of an earlier operation is in the way; it is asked to go."""
+        """Delete hooks left over from an earlier operation; return whether there were any."""
         policies = [(item, item.notes.get(comparison.HOOK_POLICY) or BEFORE) for item in now if item.hook]
         old = [item for item, policy in policies if BEFORE in policy]
         old = [item for item in old if self._controller.find(item.kind_id, item.name, item.namespace)]
@@ -175,7 +178,7 @@ class Operations:
         return bool(old)
 
     def _outcome(self, item: Item) -> tuple[str, str]:
-        """`Running`, `Succeeded` or `Failed`, and why."""
+        """`Running`, `Succeeded` or `Failed`, and the message."""
         live = self._controller.find(item.kind_id, item.name, item.namespace)
         health = replace(item, live=live).health(applications=self._controller.applications_have_health)
         if health is None:
@@ -187,7 +190,7 @@ class Operations:
         return [item for item, _ in progress.applied if item.wanted and self._outcome(item)[0] == "Running"]
 
     def _note(self, progress: Progress) -> None:
-        """Writes into the rows how each object is doing."""
+        """Update the results with the health of the applied resources."""
         for item, row in progress.applied:
             if item.wanted:
                 outcome, message = self._outcome(item)
@@ -196,7 +199,7 @@ class Operations:
                     row.pop("status", None)
 
     def _missing_namespace(self, app: Body, sync: Body) -> str:
-        """The namespace that has to be made first; empty if it is there, or if nobody says that it shall be made."""
+        """The namespace to create first; empty if it exists or `CreateNamespace=true` is not set."""
         name = str(app["spec"]["destination"].get("namespace", ""))
         asked = "CreateNamespace=true" in (sync.get("syncOptions") or ())
         return name if asked and name and self._controller.find("namespaces", name) is None else ""
@@ -286,7 +289,7 @@ class Operations:
 
 
 def _unknown(item: Item, todo: list[Item]) -> str:
-    """Why an object of a kind that the server does not know, and that this operation does not bring, cannot be made."""
+    """Error message for a kind the server does not know; empty if it does, or if this operation applies its CRD."""
     if item.kind_id or item.wanted is None:
         return ""
     brought = [other.wanted["spec"] for other in todo if other.kind == "CustomResourceDefinition" and other.wanted]
@@ -298,7 +301,7 @@ def _unknown(item: Item, todo: list[Item]) -> str:
 
 
 def _awaited(left: list[Item], what: str = "") -> str:
-    """What an operation says while it waits."""
+    """Message of an operation that waits for these resources."""
     kinds = ("completion of hook", "hooks") if left[0].hook else ("healthy state of", "resources")
     more = f" and {len(left) - 1} more {kinds[1]}" if len(left) > 1 else ""
     return f"waiting for {what or kinds[0]} {left[0].group}/{left[0].kind}/{left[0].name}{more}"

@@ -1,4 +1,4 @@
-"""How containers behave here: by image, by annotation; and what that means at any age of a pod. Pure."""
+"""Simulated container behaviour, chosen by image or annotation, and the container state it gives. Pure."""
 
 from __future__ import annotations
 
@@ -18,27 +18,31 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})
 CRASHES = frozenset({"CrashLoopBackOff", "OOMKilled", "Error"})
 UNSCHEDULABLE = "Unschedulable"
-FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0  # seconds before a container that ended is started again, doubling
-SHOWN = 1.0  # seconds for which an end is seen before what follows from it
+FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0  # seconds before a container that ended is restarted, doubling
+SHOWN = 1.0  # seconds for which a container stays `terminated` before its next state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """Times are seconds; `inf` is never."""
+    """How a simulated container starts, runs and ends. Times are seconds; `inf` means never.
+
+    A pod annotation overrides a field by its name, so the field names are part of the user interface.
+    """
 
     starts_after: float = 0.3
-    """From a node to running."""
+    """From scheduled to running."""
     ready_after: float = 0.5
     """From running to ready."""
     ends_after: float | None = None
-    """From running to its end. None: never where pods always restart, after a second where they do not."""
+    """From running to terminated. `None`: after one second if the container fails or its pod's restart policy is not
+    `Always`, otherwise never."""
     exit_code: int = 0
     fails_with: str = ""
-    """`ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled`, `Unschedulable`, or another reason to wait for ever."""
+    """`ImagePullBackOff`, `CrashLoopBackOff`, `OOMKilled`, `Unschedulable`, or another reason to stay `waiting`."""
     flaps_every: float = inf
-    """Once ready, seconds for which it is in turn ready and not."""
+    """Once the container has been ready: seconds between changes from ready to unready and back."""
     stops_after: float = 0.1
-    """From being asked to stop to its end; not longer than the grace."""
+    """From the deletion of the pod to its end, at most its grace period."""
     log: str = ""
 
     @property
@@ -60,10 +64,10 @@ class Behaviour:
 
 @dataclass(slots=True)
 class Behaviours:
-    """The table: the first pattern that fits counts; annotations of the pod have the last word.
+    """Behaviours by image pattern: the first match applies; annotations of the pod override single fields.
 
-    A pattern is of an image, or of an image with command and arguments: `busybox:*`, `busybox:1 *exit 3`. Of an
-    annotation `sandbox.windlass.dev/ready-after: 3s` the name is that of a field of `Behaviour`.
+    A pattern matches an image, or an image with command and arguments: `busybox:*`, `busybox:1 *exit 3`. The
+    annotation `sandbox.windlass.dev/ready-after: 3s` sets the field `ready_after` of `Behaviour`.
     """
 
     default: Behaviour = field(default_factory=Behaviour)
@@ -93,7 +97,7 @@ def _code(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """`3s`, `500ms`, `1h30m`, `never`."""
+    """Seconds of a duration such as `3s`, `500ms` or `1h30m`; `never` is `inf`."""
     if text == "never":
         return inf
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h)", text))
@@ -101,7 +105,7 @@ def seconds(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a container is doing, since which age of the pod, until which."""
+    """State of a container; all times are ages of its pod in seconds."""
 
     word: str
     """`waiting`, `running` or `terminated`."""
@@ -111,13 +115,13 @@ class State:
     ready: bool = False
     restarts: int = 0
     ran_from: float = 0.0
-    """Of one that ended: when that run began."""
+    """When the current or last run began."""
     last: tuple[float, float, int] | None = None
-    """The run before this one: its beginning, end and exit code."""
+    """Start, end and exit code of the previous run."""
 
 
 def state_at(behaviour: Behaviour, policy: str, age: float) -> State:
-    """What a container with this behaviour does at an age, under a restart policy."""
+    """State of a container with this behaviour at an age of its pod, under a restart policy."""
     begun = behaviour.starts_after
     if age < begun:
         return State("waiting", 0.0, begun, "ContainerCreating")

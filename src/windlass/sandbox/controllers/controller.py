@@ -1,6 +1,6 @@
-"""What every actor is made of: an identity, a cache that may lag, objects that are due for a look, one worker.
+"""Base class of the sandbox's controllers: a user, an informer cache with a lag, a work queue and one worker.
 
-Nothing polls: an actor sleeps until a change reaches it or something is due.
+Nothing polls: a controller sleeps until a change reaches its cache or a queued object is due.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from windlass.sandbox.sandbox import Sandbox
 
 Place = tuple[str, str, str]
-"""Kind, namespace, name: `("deployments.apps", "web", "front")`."""
-LAG = 0.01  # seconds from a write to the moment an actor knows of it
-FIRST_RETRY, LAST_RETRY = 0.05, 60.0  # seconds after a refused write, doubling
+"""Kind, namespace and name of an object: `("deployments.apps", "web", "front")`."""
+LAG = 0.01  # seconds until a write of another client reaches the informer cache
+FIRST_RETRY, LAST_RETRY = 0.05, 60.0  # seconds before a failed reconcile is retried, doubling
 
 
 class Actor:
-    """Level-triggered: whatever happened, `reconcile` looks at what is and does what is missing."""
+    """Level-triggered controller: `reconcile` acts on the current state, not on the event that queued the object."""
 
     user: ClassVar[User]
     primary: ClassVar[str]
-    """The kind it reconciles."""
+    """The kind this controller reconciles."""
     watched: ClassVar[tuple[str, ...]] = ()
-    """Kinds whose changes send it to their owners. Empty text: all kinds."""
+    """Further kinds to watch; a change of such an object enqueues its owners. An empty string watches all kinds."""
 
     def __init__(self, sandbox: Sandbox, *, lag: float = LAG) -> None:
         self.sources = sandbox.sources
         self.lag = lag
         self.overlooks: dict[str, int] = {}
-        """How many writes of others to an object of its kind, by name, it does not hear of until the next one."""
+        """By object name: how many updates by other clients never reach the cache. The next update repairs it."""
         self.calls = sandbox.caller(self.user, shares=True)
         self.catalogue = sandbox.server.catalogue
         self._store = sandbox.server.store
@@ -60,21 +60,21 @@ class Actor:
         return ("",) if "" in self.watched else (self.primary, *self.watched)
 
     async def reconcile(self, place: Place, found: Body, /) -> float | None:
-        """Does what is missing for one object; says after how many seconds to look again without any change."""
+        """Bring one object to its desired state; return the seconds until the next reconcile, `None` for no requeue."""
         raise NotImplementedError
 
     def gone(self, place: Place) -> None:
-        """Of an object that is no more, there may be something to forget."""
+        """Drop what this controller remembers about an object that no longer exists."""
 
     def concerned(self, change: Change) -> Iterable[Place]:
-        """What has to be looked at after a change: the object itself, or its owners."""
+        """Keys to enqueue after a change: the object itself if it is of the primary kind, else its owners."""
         if change.new.kind_id == self.primary:
             return [place_of(change.new)]
         owners = (self._store.by_uid(uid) for uid in (*change.new.owners, *(change.old.owners if change.old else ())))
         return [place_of(owner) for owner in owners if owner is not None and owner.kind_id == self.primary]
 
     def pause(self) -> None:
-        """Does nothing until it goes on; or until it is started anew, as after a crash."""
+        """Stop reconciling until `resume`, or until `restart` as after a crash."""
         self._paused = True
 
     def go_on(self) -> None:
@@ -82,12 +82,12 @@ class Actor:
         self._wakened.set()
 
     def restart(self) -> None:
-        """Comes back without memory: lists all there is and looks at everything."""
+        """Start again without memory: list all objects and reconcile each of the primary kind."""
         self.forget()
         self.go_on()
 
     def later(self, place: Place, seconds: float = 0.0) -> None:
-        """Looks at an object when the time has come, or earlier if something else asks for it."""
+        """Reconcile an object after a delay, or earlier if it is already due earlier."""
         when = self.sources.now() + timedelta(seconds=seconds)
         if place not in self._due or when < self._due[place]:
             self._due[place] = when
@@ -96,12 +96,12 @@ class Actor:
             self._wakened.set()
 
     def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
-        """An object as far as this actor knows."""
+        """The object in the informer cache, `None` if it is not there."""
         found = self._known.get(kind, {}).get((namespace, name))
         return None if found is None else self._loaded(found)
 
     def again(self, kind: str, body: Body) -> Body:
-        """The same object as this actor knows it by now."""
+        """The current cached version of an object, or the given one if it is no longer cached."""
         meta = body["metadata"]
         return self.find(kind, meta["name"], meta.get("namespace", "")) or body
 
@@ -111,7 +111,7 @@ class Actor:
                 yield self._loaded(found)
 
     def owned(self, kind: str, owner: Body) -> list[Body]:
-        """Objects of a kind that belong to an owner, by name."""
+        """Cached objects of a kind with this owner, sorted by namespace and name."""
         places = sorted(place for place in self._owned.get(owner["metadata"]["uid"], ()) if place[0] == kind)
         return [self._loaded(self._known[kind][place[1:]]) for place in places]
 
@@ -127,7 +127,7 @@ class Actor:
         return self._remembering(kind, changed)
 
     async def write_status(self, kind: str, found: Body, status: Body) -> None:
-        """Only if it says anything new; refused if the object is not the one this actor knows."""
+        """Update the status if it differs; a conflict is raised if the given version is outdated."""
         if found.get("status") != status:
             changed = await self.calls.update(kind, {**found, "status": status}, subresource="status")
             self._remembering(kind, changed)
@@ -139,14 +139,14 @@ class Actor:
         self._remembering(kind, found)
 
     def _remembering(self, kind: str, body: Body) -> Body:
-        """An actor knows its own writes at once: otherwise it would do everything twice."""
+        """Cache the result of an own write at once: with a stale cache, the next reconcile would repeat the write."""
         meta = body["metadata"]
         place = (kind, meta.get("namespace", ""), meta["name"])
         self.know(place, self._store.get(*place))
         return body
 
     def know(self, place: Place, found: Stored | None) -> None:
-        """Takes in what an object is now, or that it is gone."""
+        """Store the current version of an object in the cache; `None` removes it."""
         known = self._known.setdefault(place[0], {})
         old = known.get(place[1:])
         for uid in old.owners if old else ():
@@ -166,7 +166,7 @@ class Actor:
         return {**self._heads[found.kind_id], **found.body}
 
     def forget(self) -> None:
-        """Begins anew, from a fresh list; an actor with more memory forgets that, too."""
+        """Rebuild cache and work queue from a fresh list; a subclass with more state resets that as well."""
         self._news.clear()
         self._heads: dict[str, Body] = {}
         self._known: dict[str, dict[tuple[str, str], Stored]] = {}
@@ -184,11 +184,11 @@ class Actor:
 
     def _hear(self, change: Change) -> None:
         if not self._news:
-            self._wakened.set()  # else it will wake for the first of them
+            self._wakened.set()  # otherwise the worker already wakes for the oldest pending change
         self._news.append(change)
 
     def _learn(self) -> None:
-        """Takes in those changes that have reached this actor by now."""
+        """Apply the pending changes that are older than the lag, and enqueue what they affect."""
         reached = self.sources.now() - timedelta(seconds=self.lag)
         while self._news and self._news[0].at <= reached:
             change = self._news.popleft()
@@ -217,7 +217,7 @@ class Actor:
     def _next(self) -> Place | None:
         while self._order and self._order[0][0] <= self.sources.now():
             when, _, place = heapq.heappop(self._order)
-            if self._due.get(place) == when:  # else it was due earlier, and was looked at
+            if self._due.get(place) == when:  # otherwise it was due earlier and is already reconciled
                 del self._due[place]
                 return place
         return None
@@ -229,7 +229,7 @@ class Actor:
                 self.gone(place)
             again = await self.reconcile(place, found) if found else None
             self._refused.pop(place, None)
-        except (Refusal, Severed):  # the world has moved on, or is not to be reached: look again
+        except (Refusal, Severed):  # conflict or connection failure: retry with backoff
             count = self._refused[place] = self._refused.get(place, 0) + 1
             again = min(LAST_RETRY, FIRST_RETRY * 2 ** (count - 1))
         if again is not None:

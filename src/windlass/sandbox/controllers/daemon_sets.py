@@ -1,4 +1,4 @@
-"""DaemonSets: one pod on every node, changed one after the other."""
+"""DaemonSet controller: one pod per node, updated one at a time."""
 
 from __future__ import annotations
 

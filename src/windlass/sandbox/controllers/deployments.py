@@ -1,4 +1,4 @@
-"""Deployments: one ReplicaSet per template, rolled over within surge and unavailability, and what they say of it."""
+"""Deployment controller: one ReplicaSet per pod template, rollouts within surge and unavailability, status."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Deployments(Actor):
         return await self.create(SETS, body, meta["namespace"])
 
     async def _number(self, found: Body, new: Body, olds: list[Body]) -> Body:
-        """The new set has the highest revision, and the Deployment shows it."""
+        """Give the new ReplicaSet the highest revision and copy it to the Deployment."""
         highest = max((_revision(item) for item in olds), default=0)
         if _revision(new) <= highest:
             patch = {"metadata": {"annotations": {REVISION: str(highest + 1)}}}
@@ -132,7 +132,7 @@ class Deployments(Actor):
     def _progress(
         self, found: Body, new: Body | None, counts: dict[str, int], *, moved: bool, created: bool
     ) -> tuple[Body, float | None]:
-        """The condition Progressing, and the seconds until it will be too late."""
+        """The `Progressing` condition, empty if it stays as it is, and the seconds until the progress deadline."""
         if found["spec"].get("paused"):
             return _row("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused"), None
         name = f'ReplicaSet "{new["metadata"]["name"]}"' if new else ""
@@ -186,7 +186,7 @@ def _revision(item: Body) -> int:
 
 
 def _share(value: Any, of: int, *, up: bool) -> int:
-    """`25%` of a number, or a number."""
+    """An integer as it is, or a percentage such as `25%` of the total."""
     if isinstance(value, int):
         return value
     exact = of * int(value.rstrip("%")) / 100

@@ -1,4 +1,4 @@
-"""Puts actors to work in a sandbox."""
+"""Installs the Kubernetes controllers in a sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Workloads:
-    """The actors by name, the table of how containers behave, and the programs that images really run."""
+    """The controllers by class name, the behaviours of containers, and the programs that images run."""
 
     behaviours: Behaviours
     programs: Programs
@@ -30,7 +30,7 @@ class Workloads:
 
 
 async def install_workloads(sandbox: Sandbox) -> Workloads:
-    """A node, a default storage class, and the controllers of Kubernetes itself."""
+    """Create a node and a default StorageClass, and start the controllers of Kubernetes."""
     calls = sandbox.caller()
     await calls.create("nodes", {"metadata": {"name": NODE}})
     meta = {"name": "standard", "annotations": {DEFAULT: "true"}}

@@ -1,4 +1,4 @@
-"""Jobs: pods until enough have succeeded or too many have failed; each end is counted once, by a finalizer."""
+"""Job controller: runs pods until enough have succeeded or too many have failed; a finalizer counts each once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.controllers.controller import Place
 
 TRACKING = "batch.kubernetes.io/job-tracking"
-FIRST_RETRY, LAST_RETRY = 10.0, 600.0  # seconds before a failed pod gets a successor, doubling
+FIRST_RETRY, LAST_RETRY = 10.0, 600.0  # seconds before a failed pod is replaced, doubling
 FINAL = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
 BACKOFF = ("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 DEADLINE = ("FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline")
@@ -35,7 +35,7 @@ class Jobs(Actor):
         super().forget()
 
     def concerned(self, change: Change) -> Iterable[Place]:
-        """Also pods whose Job is gone: they must not be kept by its finalizer."""
+        """Also terminating pods: if their Job no longer exists, its finalizer must not block their deletion."""
         yield from super().concerned(change)
         new = change.new
         if new.kind_id == "pods" and TRACKING.encode() in new.tail and b'"deletionTimestamp"' in new.tail:
@@ -100,7 +100,7 @@ class Jobs(Actor):
     def _goal(
         self, found: Body, status: Body, pods: list[Body], ended: list[Body]
     ) -> tuple[tuple[str, str, str] | None, float | None]:
-        """Why the Job is over, or the seconds until its deadline."""
+        """The final condition of the Job if it is finished, and the seconds until its deadline if it is not."""
         for goal in (REACHED, BACKOFF, DEADLINE):
             if object_builders.condition_in(status, goal[0]).get("reason") == goal[1]:
                 return goal, None
@@ -132,7 +132,7 @@ class Jobs(Actor):
     async def _note(
         self, found: Body, status: Body, counts: dict[str, list[str]], goal: tuple[str, str, str] | None
     ) -> None:
-        """Writes which pods ended before they are let go and counted: no crash in between counts one twice."""
+        """List ended pods in the status before their finalizer is removed: a crash in between counts none twice."""
         if counts:
             kept = {name: value for name, value in self._with_goal(status, goal).items() if name != "active" or value}
             going = sum("deletionTimestamp" in pod["metadata"] for pod in self.owned("pods", found))
@@ -180,7 +180,7 @@ class Jobs(Actor):
 
 
 def _ends(ended: list[Body], *, suspended: bool) -> dict[str, list[str]]:
-    """Who succeeded and who failed; pods stopped by a suspension are neither."""
+    """UIDs of ended pods under `succeeded` and `failed`; pods that a suspension stopped do not count as failed."""
     counts: dict[str, list[str]] = {}
     for pod in ended:
         word = "succeeded" if _phase(pod) == "Succeeded" else "failed"

@@ -1,4 +1,4 @@
-"""Pieces of objects that several actors write: conditions, owners, hashes."""
+"""Parts of objects that several controllers write: conditions, owner references, hashes, pods, CRDs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def condition_in(status: Body, kind: str) -> Body:
 
 
 def with_condition(rows: list[Body], row: Body, now: str) -> list[Body]:
-    """A new row, or the changed one in its place; a transition is a change of `status`."""
+    """The conditions with one added or replaced; `lastTransitionTime` changes only with `status`."""
     old = next((other for other in rows if other["type"] == row["type"]), {})
     since = old.get("lastTransitionTime", now) if old.get("status") == row["status"] else now
     new = {**row, "lastTransitionTime": since}
@@ -46,13 +46,13 @@ def owner_reference(owner: Body) -> Body:
 
 
 def short_hash(value: Any) -> str:
-    """Ten letters that stand for a value, as in the names of ReplicaSets."""
+    """Hash of a value in ten letters, as in the names of ReplicaSets."""
     digest = hashlib.sha256(msgspec.json.encode(value, order="sorted")).digest()
     return "".join(SUFFIX_LETTERS[byte % len(SUFFIX_LETTERS)] for byte in digest[:10])
 
 
 def pod_from(template: Body, owner: Body, meta: Body) -> Body:
-    """A pod as a template describes it, for an owner."""
+    """A pod from a template, with an owner reference."""
     given = template.get("metadata", {})
     labels = {**given.get("labels", {}), **meta.get("labels", {})}
     own = {**meta, "labels": labels, "ownerReferences": [owner_reference(owner)]}
@@ -66,13 +66,13 @@ def is_ready(pod: Body) -> bool:
 
 
 def is_active(pod: Body) -> bool:
-    """Neither ended nor on its way out."""
+    """Whether the pod has neither ended nor is being deleted."""
     ended = pod.get("status", {}).get("phase") in {"Succeeded", "Failed"}
     return not ended and not pod["metadata"].get("deletionTimestamp")
 
 
 async def keep_revision(actor: Actor, owner: Body, name: str) -> None:
-    """A ControllerRevision for every template that a StatefulSet or DaemonSet has had."""
+    """Create the ControllerRevision for the current template of a StatefulSet or DaemonSet if it is missing."""
     known = actor.owned(REVISIONS, owner)
     if any(row["metadata"]["name"] == name for row in known):
         return
@@ -86,7 +86,7 @@ async def keep_revision(actor: Actor, owner: Body, name: str) -> None:
 def open_definition(
     api_version: str, names: Body, fields: Body, *, scope: str = "Namespaced", status: bool = False
 ) -> Body:
-    """The definition of a kind by the schemas of its fields; a spec is required where it has one."""
+    """A CustomResourceDefinition from the schemas of its fields; `spec` is required if there is one."""
     group, _, version = api_version.partition("/")
     properties: Body = {"metadata": {"type": "object"}, **fields}
     required = [name for name in ("metadata", "spec") if name in properties]

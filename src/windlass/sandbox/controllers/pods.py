@@ -1,4 +1,4 @@
-"""Scheduler and kubelet: pods get a node, containers start, get ready, fail or end as their behaviour says."""
+"""Scheduler and kubelet: assigns pods to the node and simulates their containers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.sandbox import Sandbox
 
 NODE = "sandbox"
-SLACK = 0.001  # seconds; clocks tell microseconds only
+SLACK = 0.001  # seconds; clocks round to microseconds, so a timer could otherwise fire just before the state changes
 CLAIMS = "persistentvolumeclaims"
 SCHEDULER = "default-scheduler"
 
@@ -96,7 +96,7 @@ class Pods(Actor):
         return None if until == inf else until - age + SLACK
 
     def _played(self, pod: Body, container: Body, began: datetime) -> tuple[Behaviour, State]:
-        """The part that a container plays, or what its program does."""
+        """State of a container: of the program its image runs, otherwise the simulated one."""
         meta, behaviour = pod["metadata"], self._table.of(pod, container)
 
         def age() -> float:

@@ -1,6 +1,6 @@
-"""Containers that really run something: a program in this process, under the token of its pod's ServiceAccount.
+"""Containers that run a Python program in this process, with the token of their pod's ServiceAccount.
 
-Which images do is told from outside: the sandbox knows no program.
+The caller registers programs by image; the sandbox has none of its own.
 """
 
 from __future__ import annotations
@@ -23,36 +23,37 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
     from windlass.sandbox.sandbox import Sandbox
 
-TERMINATED = 143  # the exit code of what was asked to stop
+TERMINATED = 143  # exit code of a process that SIGTERM ended
 HOLDERS = {"configMap": "configmaps", "secret": "secrets"}
 VARIABLE = re.compile(r"\$\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a program gets. It is asked to stop by being cancelled."""
+    """Arguments, environment and token of a program. Its task is cancelled to stop it."""
 
     argv: tuple[str, ...]
-    """Command and arguments of the container; an image that brings its own command is given the arguments alone."""
+    """Command and arguments of the container; only the arguments if the command is the image's entrypoint."""
     env: Mapping[str, str]
     token: Callable[[], str]
-    """The pod's token; asked for again it is a fresh one, as a kubelet would have put in its place."""
+    """Issues a token of the pod's ServiceAccount; each call returns a fresh one, as the kubelet rotates tokens."""
     log: Callable[[str], None]
-    """Writes a line."""
+    """Appends a line to the container's log."""
 
 
 Program = Callable[[Process], Awaitable[int]]
-"""Gives the exit code."""
+"""Returns the exit code."""
 
 
 class Unready(Exception):
-    """A container whose environment is not there."""
+    """A ConfigMap, Secret, key or ServiceAccount that a container needs does not exist."""
 
 
 @dataclass(slots=True)
 class Run:
+    """One run of a program; times are ages of its pod in seconds."""
+
     since: float
-    """The age of its pod."""
     task: asyncio.Task[None] | None = None
     ended: float | None = None
     code: int = 0
@@ -63,18 +64,18 @@ class Run:
 
 
 class Programs:
-    """Programs by pattern of their image, and their runs."""
+    """Programs by image pattern, and their runs."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.by_image: dict[str, Program] = {}
         self._sandbox = sandbox
         self._runs: dict[tuple[str, str], list[Run]] = {}
-        """By the pod's uid and the container's name."""
+        """By uid of the pod and name of the container."""
 
     def state_of(
         self, pod: Body, container: Body, behaviour: Behaviour, age: Callable[[], float], wake: Callable[[], None]
     ) -> tuple[Behaviour, State] | None:
-        """What a container with a program does now, started if it is time; None if it has none."""
+        """State of a container whose image has a program, started if it is due; `None` if it has no program."""
         program = next((p for image, p in self.by_image.items() if fnmatchcase(container["image"], image)), None)
         if program is None:
             return None
@@ -102,7 +103,7 @@ class Programs:
         except asyncio.CancelledError:
             run.code = TERMINATED
             raise
-        except Exception as error:  # noqa: BLE001 - a program that breaks is a container that failed, and no more
+        except Exception as error:  # noqa: BLE001 - an exception in a program only fails its container
             process.log(f"{type(error).__name__}: {error}")
             run.code = 1
         finally:
@@ -110,7 +111,7 @@ class Programs:
             wake()
 
     def stop(self, uid: str) -> bool:
-        """Asks the programs of a pod to stop; says whether any still runs."""
+        """Cancel the programs of a pod; return whether any is still running."""
         tasks = [run.task for (pod, _), runs in self._runs.items() if pod == uid for run in runs]
         running = [task for task in tasks if task is not None and not task.done()]
         for task in running:
@@ -119,7 +120,7 @@ class Programs:
         return bool(running)
 
     def sweep(self) -> None:
-        """Stops and forgets the programs of pods that are gone."""
+        """Cancel and forget the programs of pods that no longer exist."""
         for uid, name in [key for key in self._runs if self._sandbox.server.store.by_uid(key[0]) is None]:
             self.stop(uid)
             del self._runs[uid, name]
@@ -184,7 +185,7 @@ def _field(pod: Body, path: str) -> str:
 
 
 def _state(runs: list[Run], behaviour: Behaviour, policy: str, age: float) -> State | None:
-    """What the runs of a container amount to; None if another is due."""
+    """Container state from its runs; `None` if another run is due."""
     if not runs:
         return None
     run, restarts = runs[-1], len(runs) - 1

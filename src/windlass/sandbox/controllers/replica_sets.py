@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as wanted, and how many of them are ready."""
+"""ReplicaSet controller: creates or deletes pods to match `replicas`."""
 
 from __future__ import annotations
 

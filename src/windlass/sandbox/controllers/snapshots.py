@@ -1,4 +1,4 @@
-"""Snapshots of claims, as an option: each gets a content of its own, is soon ready, and takes it along if told to."""
+"""Optional VolumeSnapshot controller: creates the content of a snapshot and deletes it if the policy says so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Snapshots(Actor):
     watched: ClassVar[tuple[str, ...]] = ("persistentvolumeclaims", CLASSES, CONTENTS)
 
     def concerned(self, change: Change) -> Iterable[Place]:
-        """Whatever changed, a snapshot that waits may find what it waits for."""
+        """Also pending snapshots: their claim or class may exist now."""
         yield (self.primary, change.new.namespace, change.new.name)
         for found in self.every(self.primary, change.new.namespace):
             if "status" not in found:

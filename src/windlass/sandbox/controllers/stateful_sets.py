@@ -1,4 +1,4 @@
-"""StatefulSets: pods with a number, one after the other up, in reverse order changed and down; each with its claims."""
+"""StatefulSet controller: pods in ordinal order, updated and removed in reverse order, with their claims."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StatefulSets(Actor):
         await self._tell(found, pods, new, old)
 
     async def _step(self, found: Body, pods: dict[int, Body], new: str, old: str) -> None:
-        """One change at a time: first all wanted pods, then no others, then those of an old revision."""
+        """Create missing pods, then delete excess ones, then replace those of the old revision, one step at a time."""
         spec = found["spec"]
         wanted, one_by_one = spec["replicas"], spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         strategy = spec.get("updateStrategy", {})

@@ -1,4 +1,4 @@
-"""Claims and volumes: found, made, bound, released, and kept or deleted as the reclaim policy says."""
+"""PersistentVolume controller: binds claims, provisions volumes, and applies the reclaim policy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Volumes(Actor):
             for volume in self.every(VOLUMES):
                 if _claim_of(volume) == (new.namespace, new.name):
                     yield (VOLUMES, "", volume["metadata"]["name"])
-        else:  # whatever else changed, a claim that waits may find what it waits for
+        else:  # a volume, class or pod changed: a pending claim may bind, a terminating one may go
             for claim in self.every(CLAIMS, new.namespace):
                 if claim.get("status", {}).get("phase") != "Bound" or claim["metadata"].get("deletionTimestamp"):
                     yield (CLAIMS, claim["metadata"]["namespace"], claim["metadata"]["name"])
@@ -107,7 +107,7 @@ class Volumes(Actor):
         return next((str(row["metadata"]["name"]) for row in marked), "")
 
     def _volume_for(self, claim: Body) -> Body | None:
-        """The one it names, or the smallest that fits and is free or kept for it."""
+        """The volume the claim names, else the smallest matching one; volumes reserved for the claim come first."""
         meta, spec = claim["metadata"], claim["spec"]
         fitting = []
         for volume in self.every(VOLUMES):

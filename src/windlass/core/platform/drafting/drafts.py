@@ -1,6 +1,6 @@
-"""A platform drafted from what an Argo CD holds: stacks by who made what, order by sync waves, steps and annotations.
+"""Drafts a platform from a live Argo CD: stacks by parent, order from sync waves, steps and annotations.
 
-A draft is for people to read and to change: every dependency says where it came from, what is left out is told.
+Users review and edit the draft: it gives the reason for every dependency and lists what it leaves out.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from windlass.core.platform.drafting.ownership import Inventory, Lineage
 
 Edge = tuple[str, str]
-"""A name, and what it waits for."""
+"""(name, dependency)."""
 Reasons = dict[Edge, str]
 
 
 class Group(NamedTuple):
-    """What becomes a stack: a project, or what one maker made, if it has an order then at one place in it."""
+    """The Applications of one stack: those of a project, or of a parent, at one sync wave or step if it has several."""
 
     maker: Thing | str
     rank: int | None = None
@@ -37,9 +37,9 @@ class Group(NamedTuple):
 class Entry:
     name: str
     target: str
-    """Empty if the Application is called like the node and is where a file expects it."""
+    """Empty if the Application has the name of the node and is in the default namespace."""
     needs: tuple[Edge, ...] | None = None
-    """(what it waits for, why); None if the draft does not say."""
+    """(dependency, reason) pairs; `None` if the draft has no `dependsOn` for the node."""
     left_out: tuple[str, ...] = ()
 
 
@@ -55,18 +55,18 @@ class DraftStack:
 class Draft:
     stacks: tuple[DraftStack, ...]
     graph: Graph
-    """As its stacks and entries say it."""
+    """The graph that follows from the stacks and nodes."""
     notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Found:
-    """All that is known before any order: what there is, who made it, its name to be and its stack."""
+    """Everything that is known before dependencies: the objects, their parents, node names and stacks."""
 
     inventory: Inventory
     lineage: Lineage
     ranks: Mapping[Thing, Mapping[Thing, int]]
-    """By maker, of what it made: the sync wave, or the step of an ApplicationSet. Empty if all are alike."""
+    """By parent: the sync wave or ApplicationSet step of each child. Empty if all children have the same."""
     names: Mapping[Thing, str]
     groups: Mapping[Thing, Group]
     stacks: Mapping[Group, str]
@@ -107,7 +107,7 @@ def _ranks(maker: Thing, inventory: Inventory, lineage: Lineage) -> Mapping[Thin
 
 
 def _step(found: FoundApplication | FoundSet, maker: FoundApplication | FoundSet) -> int | None:
-    """The first that takes it, counted from 1; what none takes has no place in the order."""
+    """The first step that matches, counted from 1; `None` if no step matches."""
     assert isinstance(found, FoundApplication)
     assert isinstance(maker, FoundSet)
     fitting = (n for n, step in enumerate(maker.steps, 1) if all(match.fits(found.labels) for match in step))
@@ -115,7 +115,7 @@ def _step(found: FoundApplication | FoundSet, maker: FoundApplication | FoundSet
 
 
 def _group(found: FoundApplication, lineage: Lineage, ranks: Mapping[Thing, Mapping[Thing, int]]) -> Group:
-    """A parent heads a stack of its own, with what it made; what nobody made stands with its project."""
+    """A parent is in the stack of its own children; an Application without a parent is in the stack of its project."""
     if lineage.is_parent(found.thing):
         return Group(found.thing)
     maker = lineage.makers.get(found.thing)
@@ -125,7 +125,7 @@ def _group(found: FoundApplication, lineage: Lineage, ranks: Mapping[Thing, Mapp
 
 
 def _node_names(inventory: Inventory) -> Mapping[Thing, str]:
-    """Those where a file expects Applications keep their name; of others each name is given once."""
+    """Applications in the default namespace keep their name; others get a different one if it is taken."""
     found: dict[Thing, str] = {}
     taken: set[str] = set()
     for thing in sorted((each.thing for each in inventory.applications), key=lambda it: _rank_of_home(it, inventory)):
@@ -162,7 +162,7 @@ def _stack_wishes(group: Group) -> tuple[str, ...]:
 
 
 def _stack_edges(found: _Found) -> Reasons:
-    """Between stacks: each wave or step waits for the one before, the first wave for the parent."""
+    """Dependencies between stacks: each wave or step depends on the previous one, the first wave on the parent."""
     edges: Reasons = {}
     for maker, ranks in found.ranks.items():
         levels = _levels(found, ranks)
@@ -177,7 +177,7 @@ def _stack_edges(found: _Found) -> Reasons:
 
 
 def _levels(found: _Found, ranks: Mapping[Thing, int]) -> Mapping[int, set[str]]:
-    """The stacks at each wave or step, those of whole branches among them; what holds no Application is no level."""
+    """The stacks at each wave or step, including those of all descendants; a level without Applications is left out."""
     levels: dict[int, set[str]] = {}
     for unit in sorted(ranks, key=ranks.__getitem__):
         for thing in found.lineage.below(unit):
@@ -205,7 +205,7 @@ def _expanded(
 
 
 def _with_annotations(found: _Found, edges: Reasons, needs: dict[str, set[str]]) -> dict[str, list[str]]:
-    """Adds what Applications say themselves, but no name that nobody has, and nothing that closes a circle."""
+    """Add dependencies from annotations, except unknown names and those that close a cycle; return what is omitted."""
     left_out: dict[str, list[str]] = {}
     said: list[Edge] = []
     for each in found.inventory.applications:
@@ -238,7 +238,7 @@ def _sorted(needs: Mapping[str, set[str]]) -> Mapping[str, list[str]]:
 
 
 def _meant(said: str, by: Thing, found: _Found) -> str | None:
-    """An Application in the same namespace, else where Argo CD is; or NAMESPACE/NAME."""
+    """The node of a reference: NAMESPACE/NAME, or NAME in the same namespace, then in that of Argo CD."""
     namespace, _, name = said.rpartition("/")
     for place in (namespace,) if namespace else (by.namespace, found.inventory.home):
         if node := found.names.get(Thing(Kind.APPLICATION, place, name)):
@@ -247,7 +247,7 @@ def _meant(said: str, by: Thing, found: _Found) -> str | None:
 
 
 def _reduce(members: Mapping[str, list[str]], graph: Graph, stack_edges: Reasons, edges: Reasons) -> None:
-    """Removes what the rest implies: what is left says the same."""
+    """Remove edges that the remaining ones imply; the order stays the same."""
     implied = set(graph.implied_edges())
 
     def spread(edge: Edge) -> Iterator[Edge]:
@@ -263,7 +263,7 @@ def _reduce(members: Mapping[str, list[str]], graph: Graph, stack_edges: Reasons
 def _stacks(
     found: _Found, graph: Graph, order: tuple[Reasons, Reasons], left_out: Mapping[str, list[str]]
 ) -> tuple[DraftStack, ...]:
-    """What starts first stands first."""
+    """The stacks of the draft, in starting order."""
     level = {name: number for number, wave in enumerate(graph.waves) for name in wave}
     stack_edges, edges = (_by_name(reasons) for reasons in order)
     groups = {stack: group for group, stack in found.stacks.items()}
@@ -290,7 +290,7 @@ def _entry(
     left_out: Mapping[str, list[str]],
     assumed: str,
 ) -> Entry:
-    """What has the annotation always says what it waits for, so that the file wins from now on."""
+    """A node with the annotation always gets a `dependsOn`, so that the file takes precedence from now on."""
     thing = found.thing
     target = thing.name if thing.namespace == assumed else f"{thing.namespace}/{thing.name}"
     is_stated = isinstance(found, FoundApplication) and found.depends_on is not None

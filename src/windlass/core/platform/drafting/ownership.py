@@ -1,4 +1,4 @@
-"""What was found in an Argo CD, and who made what: parents that list Applications, ApplicationSets that own them."""
+"""Applications and ApplicationSets of a live Argo CD, and the parent of each: an Application or an ApplicationSet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Thing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One expression of a step of an ApplicationSet, over the labels of its Applications."""
+    """A match expression of an ApplicationSet step, evaluated on the labels of its Applications."""
 
     key: str
     values: frozenset[str]
@@ -45,15 +45,15 @@ class FoundApplication:
     project: str = "default"
     labels: Mapping[str, str] = field(default_factory=dict)
     wave: int = 0
-    """Within its parent."""
+    """Sync wave within its parent."""
     owner: Thing | None = None
-    """The ApplicationSet that it is of."""
+    """The ApplicationSet that owns it."""
     tracked_by: str = ""
-    """The Application whose object it is, as Argo CD marks it: NAME, or NAMESPACE_NAME outside its own namespace."""
+    """The Application in its Argo CD tracking mark: NAME, or NAMESPACE_NAME outside the namespace of Argo CD."""
     lists: frozenset[Thing] = frozenset()
-    """What is among its own objects."""
+    """Applications and ApplicationSets among its resources."""
     depends_on: tuple[str, ...] | None = None
-    """What it says itself that it waits for; None if it does not say."""
+    """Dependencies from its annotation; `None` without the annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class FoundSet:
     wave: int = 0
     tracked_by: str = ""
     steps: tuple[tuple[Match, ...], ...] = ()
-    """In which it lets its Applications sync; empty if in any."""
+    """Steps in which it syncs its Applications; empty if it does not order them."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class Inventory:
     applications: tuple[FoundApplication, ...]
     sets: tuple[FoundSet, ...] = ()
     home: str = "argocd"
-    """The namespace that Argo CD is in."""
+    """The namespace of the Argo CD that reconciles the Applications."""
     assumed: str = "argocd"
-    """The namespace that a platform file means where it names none."""
+    """The namespace of Applications for which a platform file gives none."""
     parents_count_children: bool = False
-    """Whether the health of a parent is that of its children; if so, no child can wait for it."""
+    """Whether the health of a parent includes that of its children; if so, no child can depend on its parent."""
 
     @cached_property
     def by_thing(self) -> Mapping[Thing, FoundApplication | FoundSet]:
-        """ApplicationSets that could not be read, too: what they own names them."""
+        """Includes ApplicationSets that could not be read but are named as owners of Applications."""
         found: dict[Thing, FoundApplication | FoundSet] = {}
         for each in self.applications:
             found[each.thing] = each
@@ -89,7 +89,7 @@ class Inventory:
 
 @dataclass(frozen=True)
 class Lineage:
-    """A forest: `makers[x]` is what made x. What nobody made is not in it."""
+    """A forest: `parents[x]` is the parent of x. Objects without a parent have no entry."""
 
     makers: Mapping[Thing, Thing]
 
@@ -104,7 +104,7 @@ class Lineage:
         return thing.kind is Kind.APPLICATION and thing in self.made
 
     def below(self, thing: Thing) -> Iterator[Thing]:
-        """The Applications of a branch, itself among them if it is one."""
+        """All Applications below an object, and the object itself if it is an Application."""
         queue = [thing]
         while queue:
             each = queue.pop()
@@ -113,13 +113,13 @@ class Lineage:
             queue += self.made.get(each, ())
 
     def parent_of(self, thing: Thing) -> Thing | None:
-        """The nearest Application above."""
+        """The nearest Application above the object."""
         maker = self.makers.get(thing)
         return self.makers.get(maker) if maker and maker.kind is Kind.SET else maker
 
 
 def lineage_of(inventory: Inventory) -> tuple[Lineage, tuple[str, ...]]:
-    """And what was odd: Applications that list each other in a circle count as made by nobody there."""
+    """The ownership, and notices: where Applications list each other in a cycle, one of the links is left out."""
     listed_by: dict[Thing, list[Thing]] = {}
     for application in inventory.applications:
         for thing in application.lists - {application.thing}:
@@ -138,7 +138,7 @@ def lineage_of(inventory: Inventory) -> tuple[Lineage, tuple[str, ...]]:
 
 
 def _maker(found: FoundApplication | FoundSet, listed_by: list[Thing], inventory: Inventory) -> Thing | None:
-    """Its owner; else of those that list it the one that it is marked for; else the one that it is marked for."""
+    """Its owner, else the Application that tracks it (unless only others list it), else the first that lists it."""
     if isinstance(found, FoundApplication) and found.owner:
         return found.owner
     namespace, _, name = found.tracked_by.rpartition("_")
@@ -149,7 +149,7 @@ def _maker(found: FoundApplication | FoundSet, listed_by: list[Thing], inventory
 
 
 def _above(thing: Thing, makers: Mapping[Thing, Thing]) -> Iterable[Thing]:
-    """Itself, and what made it, up to the root."""
+    """The object itself and its parents, up to the top."""
     each: Thing | None = thing
     while each is not None:
         yield each

@@ -1,4 +1,4 @@
-"""A drafted platform as the text of a platform file, with comments that say where everything came from."""
+"""Rendering of a draft as a platform file, with comments that give the reason for each dependency."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROFILE = "simple"
 WIDTH = 112
 NO_LONGER = "its annotation adds nothing; from here on it does not count"
 _BARE = re.compile(r"[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?")
-_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # to YAML these are no names
+_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML does not read these as strings
 
 
 def platform_text(draft: Draft, heading: Iterable[str], name: str = "imported") -> str:
@@ -38,7 +38,7 @@ def _stack(stack: DraftStack) -> Iterator[str]:
 
 
 def _entry(entry: Entry) -> Iterator[str]:
-    """On one line if that is short and has one reason at most."""
+    """One line if it is short and has at most one reason; otherwise one line for each field and dependency."""
     fields = [f"name: {_word(entry.name)}", f"profile: {PROFILE}"]
     fields += [f"application: {_word(entry.target)}"] if entry.target else []
     yield from (f"# left out: {_plain(line)}" for line in entry.left_out)
@@ -58,7 +58,7 @@ def _entry(entry: Entry) -> Iterator[str]:
 
 
 def _needs(needs: tuple[Edge, ...]) -> Iterator[str]:
-    """One a line, each with its reason."""
+    """One dependency on each line, with its reason."""
     return (f"- {_word(name)}{_comment(reason)}" for name, reason in needs)
 
 
@@ -71,5 +71,5 @@ def _word(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """On one line, whatever a cluster may hold."""
+    """Replace line breaks and other control characters, which names in a cluster may contain."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,4 +1,4 @@
-"""Dependencies that stand on the Application itself, beside those of the platform file. The file wins."""
+"""Dependencies from annotations of Applications, merged into those of the platform file. The file takes precedence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import Platform
 
 DEPENDS_ON = "windlass.dev/depends-on"
-"""Names of nodes, or of Applications as `[namespace/]name`, separated by commas."""
+"""Comma-separated names of nodes, or of Applications as `[namespace/]name`."""
 
 
 def names_in(text: str) -> tuple[str, ...]:
@@ -25,13 +25,12 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def merged(platform: Platform, annotated: Mapping[str, tuple[str, ...]], stated: Collection[str]) -> Platform:
-    """The platform with what Applications say themselves; a node whose own `dependsOn` the file gives keeps just that.
+    """The platform with the dependencies that annotations add.
 
-    `annotated`: by node, what its annotation names (`Observation.annotated`). `stated`: the nodes whose `dependsOn` is
-    written, be it empty (`Assembled.stated`); what a whole stack waits for holds in any case. All mistakes at once are
-    one `InvalidInput`. A run calls it once, after it has observed and before it plans:
-
-        platform = merged(platform, observation.annotated, settings.assembled.stated)
+    `annotations` holds the references in the annotation of each node. Annotations are ignored for the nodes in
+    `explicit_dependencies`, whose `dependsOn` the platform file gives, even if it is empty; dependencies of a whole
+    stack always apply. Raises one `InvalidInput` that lists all problems. A run calls this once, after it has observed
+    the cluster and before it plans.
     """
     known = _known(platform)
     needs = {name: list(needed) for name, needed in platform.graph.needs.items()}
@@ -53,7 +52,7 @@ def merged(platform: Platform, annotated: Mapping[str, tuple[str, ...]], stated:
 
 
 def _known(platform: Platform) -> Mapping[str, str]:
-    """What a node may be called: its own name before that of its Application."""
+    """The node that each reference means: a node name takes precedence over the name of an Application."""
     applications = platform.applications.items()
     targets = {str(node.target): name for name, node in applications if isinstance(node.target, ApplicationRef)}
     return targets | {name: name for name in platform.applications}
@@ -62,7 +61,7 @@ def _known(platform: Platform) -> Mapping[str, str]:
 def _circles(
     platform: Platform, needs: Mapping[str, list[str]], added: Mapping[str, list[str]]
 ) -> Iterator[tuple[str, str]]:
-    """The file alone has none, so an annotation is part of each."""
+    """The platform file alone has no cycles, so every cycle contains a dependency that an annotation added."""
     for problem in problems_of(needs):
         assert isinstance(problem, Cycle)
         pairs = zip(problem.path, problem.path[1:], strict=False)

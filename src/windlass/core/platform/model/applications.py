@@ -1,4 +1,4 @@
-"""What a platform consists of: applications and other nodes, their stacks, and how patient to be with each."""
+"""The platform: its nodes, their stacks, timeouts and retries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Barrier(StrEnum):
-    """When a node may start: as soon as what it waits for is healthy, or only after the whole wave before."""
+    """When a node may start: as soon as its dependencies are healthy, or only after the whole previous wave."""
 
     NONE = "none"
     WAVE = "wave"
@@ -23,16 +23,16 @@ class Barrier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long one node may take, and how long it must hold."""
+    """Timeouts of one node, how long it must stay healthy, and how long it usually takes."""
 
     sync: timedelta = timedelta(minutes=5)
     health: timedelta = timedelta(minutes=5)
     stability: timedelta = timedelta(0)
-    """Healthy must have lasted this long."""
+    """How long the node must have been Healthy."""
     degraded_grace: timedelta = timedelta(seconds=30)
-    """Degraded, or an error condition, may last this long: roll-outs pass through both."""
+    """How long the node may be Degraded or have an error condition: rollouts pass through both."""
     expected: timedelta = timedelta(minutes=1)
-    """What it usually takes; for estimates and for who starts first, never for a decision about health."""
+    """Usual duration; used for estimates and to choose which node starts first, never to decide about health."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Retries:
     backoff: timedelta = timedelta(seconds=10)
 
     def pause_after(self, attempt: int) -> timedelta | None:
-        """Before the attempt that follows this one, counted from 1; None if it was the last. Doubles, never random."""
+        """Pause after an attempt (the first is 1); `None` after the last. It doubles each time, without jitter."""
         return self.backoff * 2 ** (attempt - 1) if attempt < self.max_attempts else None
 
 
 @dataclass(frozen=True, slots=True)
 class ApplicationRef:
-    """An Argo CD Application. Without a namespace it is where Argo CD is."""
+    """An Argo CD Application. Without a namespace it is in the namespace of Argo CD."""
 
     name: str
     namespace: str | None = None
@@ -58,7 +58,7 @@ class ApplicationRef:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRef:
-    """Any object whose health is a gate of its own."""
+    """Any object that is a node of its own, with its health as the gate."""
 
     api_version: str
     kind: str
@@ -72,7 +72,7 @@ class ResourceRef:
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One node. Its name is unique in the platform; what it stands for in the cluster is `target`."""
+    """A node of the platform. Its name is unique in the platform; `target` is its object in the cluster."""
 
     name: str
     stack: str
@@ -92,7 +92,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Platform:
-    """`subset` is what this platform may touch: the rest is known, checked when needed, and never changed."""
+    """The platform. Only `managed_nodes` may be changed; the other nodes are at most checked as dependencies."""
 
     name: str
     stacks: tuple[Stack, ...]
@@ -112,9 +112,9 @@ class Platform:
 
 
 def stack_needs(stacks: tuple[Stack, ...]) -> Mapping[str, tuple[str, ...]]:
-    """By stack: the applications all of its own wait for. An empty stack hands on what it waits for itself.
+    """By stack: the nodes that all nodes of the stack depend on. An empty stack passes on its own dependencies.
 
-    The stacks' own dependencies are known to be a graph.
+    The dependencies between stacks must be acyclic and complete.
     """
     by_name = {stack.name: stack for stack in stacks}
     needed: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""Circles in dependencies, found without recursion and always the same ones."""
+"""Detection of dependency cycles: deterministic and without recursion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def cycles_of(needs: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """For each knot one path from its first name back to itself, the shortest; sorted."""
+    """One cycle for each strongly connected component: the shortest through its first name; sorted."""
     found: list[tuple[str, ...]] = []
     explained: set[str] = set()
     rest = _inside_knots(needs)
@@ -22,7 +22,7 @@ def cycles_of(needs: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]
 
 
 def _inside_knots(needs: Mapping[str, Sequence[str]]) -> set[str]:
-    """What is left when all that waits for nothing left, or that nothing left waits for, is taken away."""
+    """The nodes left after repeatedly removing those without dependencies, then those without dependents."""
     waiting: dict[str, list[str]] = {name: [] for name in needs}
     for name, needed in needs.items():
         for dependency in needed:
@@ -43,7 +43,7 @@ def _inside_knots(needs: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def _way_back(start: str, needs: Mapping[str, Sequence[str]], within: set[str]) -> tuple[str, ...]:
-    """The shortest path from a name back to it, ends included; empty if there is none."""
+    """The shortest path from a name back to itself, with the name at both ends; empty if there is none."""
     came_from: dict[str, str] = {}
     queue = deque([start])
     while queue:
@@ -66,7 +66,7 @@ def _path(came_from: Mapping[str, str], start: str, end: str) -> tuple[str, ...]
 
 
 def _knot(name: str, needs: Mapping[str, Sequence[str]], within: set[str]) -> set[str]:
-    """All that can be reached from a name and reach it again."""
+    """All nodes that can be reached from the name and from which it can be reached."""
     waiting: dict[str, list[str]] = {other: [] for other in within}
     for other in within:
         for dependency in needs[other]:

@@ -1,4 +1,4 @@
-"""Who waits for whom. A `Graph` that exists is whole: every name is known and nothing goes round in a circle."""
+"""The dependency graph. `Graph.build` checks it: every dependency exists and there are no cycles."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZERO = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """`name` waits for something that does not exist."""
+    """`name` depends on a node that does not exist."""
 
     name: str
     dependency: str
@@ -32,7 +32,7 @@ class UnknownName:
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """Each waits for the next; the first stands at the end again."""
+    """Each name depends on the next; the first is repeated at the end."""
 
     path: tuple[str, ...]
     hint: str = "remove one of these dependencies"
@@ -46,14 +46,14 @@ Problem = UnknownName | Cycle
 
 @dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The chain that no parallelism can shorten, first to start first."""
+    """The longest chain of dependencies, in starting order; more parallelism cannot shorten it."""
 
     names: tuple[str, ...]
     duration: timedelta
 
 
 def problems_of(needs: Mapping[str, Iterable[str]]) -> tuple[Problem, ...]:
-    """All that keeps these dependencies from being a graph: unknown names, and one cycle for each knot."""
+    """Unknown dependencies, and one cycle for each strongly connected component."""
     unknown = [
         UnknownName(name, dependency, did_you_mean(dependency, needs.keys() - {name}))
         for name in sorted(needs)
@@ -66,7 +66,7 @@ def problems_of(needs: Mapping[str, Iterable[str]]) -> tuple[Problem, ...]:
 
 @dataclass(frozen=True)
 class Graph:
-    """`needs[a]` is what `a` waits for itself, sorted. Made by `build`; what is derived here needs no check."""
+    """An acyclic graph; `dependencies[a]` are the direct dependencies of `a`, sorted. Create it with `build`."""
 
     needs: Mapping[str, tuple[str, ...]]
 
@@ -90,7 +90,7 @@ class Graph:
 
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
-        """Wave n holds what waits for nothing later than wave n - 1; names sorted."""
+        """Wave n contains the nodes whose last dependency is in wave n - 1; names sorted."""
         missing = {name: len(needed) for name, needed in self.needs.items()}
         wave = [name for name, count in missing.items() if not count]
         found = []
@@ -114,7 +114,7 @@ class Graph:
         return Graph(self.dependents)
 
     def closure(self, names: Iterable[str]) -> frozenset[str]:
-        """These and all they wait for, however far away."""
+        """These nodes and all their direct and indirect dependencies."""
         found = set(names)
         queue = deque(found)
         while queue:
@@ -125,9 +125,9 @@ class Graph:
         return frozenset(found)
 
     def restricted_to(self, names: Collection[str]) -> Graph:
-        """Only these. What waited for one of them through others waits for it directly: the order stays."""
+        """Only these nodes. An indirect dependency through a removed node becomes direct, so the order is preserved."""
         inside = frozenset(names)
-        behind: dict[str, frozenset[str]] = {}  # of an outsider: the insiders it stands in front of
+        behind: dict[str, frozenset[str]] = {}  # removed node: the selected nodes it depends on
         needs: dict[str, tuple[str, ...]] = {}
         for name in self.order:
             found: set[str] = set()
@@ -140,7 +140,7 @@ class Graph:
         return Graph(dict(sorted(needs.items())))
 
     def needed_from_outside(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """What these wait for that is not one of them, and which of them wait for it."""
+        """Direct dependencies outside the given nodes, and which of these nodes depend on each."""
         inside = frozenset(names)
         found: dict[str, list[str]] = {}
         for name in sorted(inside):
@@ -150,7 +150,7 @@ class Graph:
         return {name: tuple(found[name]) for name in sorted(found)}
 
     def remaining(self, durations: Mapping[str, timedelta]) -> Mapping[str, timedelta]:
-        """From a name's start to the end of the longest chain behind it: what is longest starts first."""
+        """Time from the start of each node to the end of its longest chain of dependents; the longest starts first."""
         found: dict[str, timedelta] = {}
         for name in reversed(self.order):
             behind = max((found[dependent] for dependent in self.dependents[name]), default=ZERO)
@@ -167,7 +167,7 @@ class Graph:
         return CriticalPath(tuple(path), remaining[path[0]] if path else ZERO)
 
     def implied_edges(self) -> tuple[tuple[str, str], ...]:
-        """(name, dependency) that other dependencies of the name imply already."""
+        """Redundant edges (name, dependency): another dependency of the name already depends on that one."""
         bits = {name: 1 << place for place, name in enumerate(self.order)}
         reach: dict[str, int] = {}
         found = []

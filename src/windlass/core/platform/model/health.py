@@ -1,4 +1,4 @@
-"""Health words, and what many of them say together."""
+"""Health statuses, and the health of a group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Health(StrEnum):
-    """From best to worst. Failed is ours: an operation that did not succeed; the others are Argo CD's words."""
+    """Argo CD's health statuses from best to worst, and our own `Failed`: an operation that did not succeed."""
 
     HEALTHY = "Healthy"
     SUSPENDED = "Suspended"
@@ -22,20 +22,20 @@ class Health(StrEnum):
 
 
 _BADNESS = {health: place for place, health in enumerate(Health)}
-_TOGETHER = {Health.MISSING: Health.DEGRADED}  # of a group: one that is missing is a group that is degraded
+_TOGETHER = {Health.MISSING: Health.DEGRADED}  # a group with a missing member is degraded
 
 
 def parse_health(word: str | None) -> Health:
-    """A word that nobody knows is Unknown, never Healthy."""
+    """An unrecognized status is Unknown, never Healthy."""
     return Health(word) if word in set(Health) else Health.UNKNOWN
 
 
 def worst_of(healths: Iterable[Health]) -> Health:
-    """Nothing at all is Healthy: an empty stack has nothing to be ill of."""
+    """Healthy if there are none: nothing in an empty stack is unhealthy."""
     return max(healths, key=_BADNESS.__getitem__, default=Health.HEALTHY)
 
 
 def health_of_group(healths: Iterable[Health]) -> Health:
-    """Of a stack or the platform."""
+    """The health of a stack or of the platform."""
     worst = worst_of(healths)
     return _TOGETHER.get(worst, worst)

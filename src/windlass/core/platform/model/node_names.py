@@ -1,4 +1,4 @@
-"""Names that may stand in a platform file, each of them once."""
+"""Valid and unique names for the nodes and stacks of a platform file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ALIEN = re.compile(r"[^a-z0-9.-]+")
 
 
 def legal(name: str) -> str:
-    """The nearest name that is allowed."""
+    """The name with invalid characters replaced, in lower case and not too long."""
     return _ALIEN.sub("-", name.lower())[:LONGEST].strip("-.") or "unnamed"
 
 
 def unique(wishes: Iterable[str], taken: Collection[str]) -> str:
-    """The first wish that is still free; else the last with a number."""
+    """The first candidate that is not taken; otherwise the last candidate with a number."""
     last = ""
     for wish in wishes:
         last = legal(wish)

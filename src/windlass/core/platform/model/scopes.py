@@ -1,4 +1,4 @@
-"""How much of a platform is meant: `platform`, `stack:NAME` or `app:NAME`."""
+"""The scope of a command: `platform`, `stack:NAME` or `app:NAME`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def parse_scope(text: str) -> Scope:
 
 
 def selected(platform: Platform, scope: Scope) -> frozenset[str]:
-    """The nodes that are meant; a name that does not exist is refused with the nearest that does."""
+    """The managed nodes in the scope. Raises `InvalidInput` if the name is unknown or none of its nodes is managed."""
     if scope.is_whole:
         return platform.subset
     if scope.extent is Extent.STACK:

@@ -1,4 +1,4 @@
-"""What the cluster showed at one moment: all that a decision needs, and nothing that was asked later."""
+"""The state of the cluster at one moment: everything that a decision needs, without further requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RUNNING = frozenset({Phase.RUNNING, Phase.TERMINATING})
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`fingerprint` stands for every field of it: two sources are the same if it is."""
+    """A source of an Application. `fingerprint` covers all of its fields: equal fingerprints mean equal sources."""
 
     target_revision: str
     fingerprint: str
@@ -44,14 +44,14 @@ class Source:
 
     @property
     def is_moving(self) -> bool:
-        """A branch, tag or range: it may mean something else tomorrow. A commit or a fixed chart version may not."""
+        """Whether the revision is a branch, tag or range, which may change; a commit or exact chart version may not."""
         fixed = FIXED_VERSION if self.is_chart else COMMIT
         return not fixed.fullmatch(self.target_revision)
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """An object that ran before or after a sync. `is_internal`: its owner says it serves the application alone."""
+    """A hook of a sync. `is_internal`: it is declared to serve only its own application."""
 
     kind: str
     name: str
@@ -61,17 +61,17 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The last operation Argo CD shows, finished or not. `revisions` are those of its result."""
+    """The last operation in the status, finished or not. `revisions` are those of its result."""
 
     phase: Phase
     started_at: datetime
     finished_at: datetime | None = None
     revisions: tuple[str, ...] = ()
     run_id: str | None = None
-    """Of a run of ours; None if somebody else, or Argo CD itself, started it."""
+    """The Windlass run that started it; `None` if another client or Argo CD itself did."""
     started_by: str = ""
     is_partial: bool = False
-    """Only some resources were synced: it proves nothing about the others."""
+    """Only some resources were synced; it says nothing about the others."""
     message: str = ""
     hooks: tuple[Hook, ...] = ()
 
@@ -104,33 +104,33 @@ class ResourceKind:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationState:
-    """One Argo CD Application. It is there: an absent one has no state."""
+    """The state of an Argo CD Application that exists."""
 
     revisions: tuple[str, ...] = ()
-    """What it was last compared with, one for each source."""
+    """The revisions of the last comparison, one for each source."""
     sync: Sync = Sync.UNKNOWN
     health: Health = Health.UNKNOWN
     health_message: str = ""
     sources: tuple[Source, ...] = ()
     compared_to: tuple[Source, ...] = ()
-    """The sources of that comparison; those of the specification may be newer."""
+    """The sources of the last comparison; the sources in the spec may be newer."""
     operation_requested: bool = False
     operation: Operation | None = None
     reconciled_at: datetime | None = None
-    """When that comparison began, in whole seconds."""
+    """When the last comparison started, in whole seconds."""
     refresh_requested: bool = False
     conditions: tuple[Condition, ...] = ()
     previous_revisions: tuple[str, ...] = ()
-    """What was deployed before the last operation."""
+    """The revisions deployed before the last operation."""
     is_automated: bool = False
     is_deleting: bool = False
     is_remote: bool = False
-    """It deploys to another cluster: Argo CD's word is all we have."""
+    """It deploys to another cluster, so the health that Argo CD reports cannot be verified."""
     kinds: frozenset[ResourceKind] = frozenset()
 
     @property
     def is_abandoned(self) -> bool:
-        """An operation that is shown as going on, and that nobody drives: its request was taken back in between."""
+        """The status shows an unfinished operation that Argo CD no longer runs: its request was removed."""
         return not self.operation_requested and self.operation is not None and not self.operation.is_over
 
     @property
@@ -144,7 +144,7 @@ class ApplicationState:
 
 @dataclass(frozen=True, slots=True)
 class ResourceState:
-    """The object behind a resource node, judged by its health check. It is there."""
+    """The state of a resource node's object that exists; its health comes from a health check."""
 
     health: Health = Health.UNKNOWN
     health_message: str = ""
@@ -156,18 +156,18 @@ State = ApplicationState | ResourceState
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The Application that defines another one: it creates it, and moves it when its definition changes."""
+    """The Application whose sources define another Application: its sync creates the child and updates its spec."""
 
     namespace: str
     name: str
     revisions: tuple[str, ...] = ()
-    """What it was last compared with: where the definition comes from."""
+    """The revisions of its last comparison: where the child's definition comes from."""
     is_automated: bool = False
-    """It moves what it defines by itself."""
+    """It syncs its children without being asked (automated sync)."""
     is_followed: bool = True
-    """What is there is as the definition says."""
+    """The child in the cluster matches its definition."""
     moved_by_us_to: tuple[str, ...] = ()
-    """Where a run of ours last moved definitions to; empty if its last operation was somebody else's."""
+    """The revisions of its last operation if a Windlass run started that; otherwise empty."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -175,19 +175,20 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """By node. What is not in `states` is absent."""
+    """States by node. A node that is not in `states` does not exist."""
 
     taken_at: datetime
-    """By the server's clock."""
+    """The time of the API server."""
     states: Mapping[str, State] = field(default_factory=dict)
     parents: Mapping[str, Parent] = field(default_factory=dict)
-    """Of nodes that another Application defines, there or not."""
+    """Parents of the nodes that another Application defines, whether the node exists or not."""
 
 
 def wanted_revisions(state: ApplicationState) -> tuple[str, ...]:
-    """What it should be at when nobody says more: a fixed ref itself, of a moving one what Argo CD last found.
+    """The revisions an Application should have unless the run resolved others.
 
-    Nothing if nobody knows: it was not compared yet, or a branch could not be resolved and stands for itself.
+    A fixed revision is used as it is; for a branch, tag or range, the revision that Argo CD last resolved. Empty if
+    unknown: the Application was not compared yet, or Argo CD could not resolve a branch and repeats its name.
     """
     if not state.is_moving:
         return tuple(source.target_revision for source in state.sources)

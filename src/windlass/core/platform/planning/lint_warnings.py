@@ -1,4 +1,4 @@
-"""What is allowed in a platform and yet looks like an oversight."""
+"""Warnings about platforms that are valid but probably not intended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.snapshots import Snapshot
 
 Suspicion = tuple[str, str]
-"""The node it is about, or nothing; and what looks odd."""
+"""The node, empty if the warning is not about one; and the message."""
 
 
 def suspicions(platform: Platform) -> Iterator[Suspicion]:
@@ -31,13 +31,13 @@ def suspicions(platform: Platform) -> Iterator[Suspicion]:
 
 
 def implied(platform: Platform) -> Iterator[tuple[str, str, str]]:
-    """(name, dependency, what looks odd) of what other dependencies say already."""
+    """(name, dependency, message) for each dependency that other dependencies already imply."""
     for name, dependency in platform.graph.implied_edges():
         yield name, dependency, f"{name} waits for {dependency} anyway, through others"
 
 
 def out_of_order(platform: Platform, snapshot: Snapshot) -> Iterator[Suspicion]:
-    """Applications that sync themselves from a moving ref: what they wait for cannot hold them back."""
+    """Applications with automated sync from a branch, tag or range: they may sync before their dependencies."""
     for name, state in sorted(snapshot.states.items()):
         if not isinstance(state, ApplicationState) or not platform.graph.needs.get(name):
             continue
@@ -47,7 +47,7 @@ def out_of_order(platform: Platform, snapshot: Snapshot) -> Iterator[Suspicion]:
 
 
 def _isolated_stacks(platform: Platform) -> Iterator[Suspicion]:
-    """A stack of several without any dependency to or from another one."""
+    """Stacks without any dependency to or from another stack, if there are several stacks."""
     stack_of = {name: application.stack for name, application in platform.applications.items()}
     joined = {
         stack

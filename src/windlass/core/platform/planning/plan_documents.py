@@ -1,4 +1,4 @@
-"""A plan as a file that somebody approves: what of it must still hold when it is carried out."""
+"""The plan file that a user approves, and the comparison of an approved plan with the plan computed at execution."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 KIND = "Plan"
 Doing = tuple[str, tuple[str, ...], tuple[str, ...]]
-"""What is done, after which others, at which revisions."""
+"""Verb, names of the steps it follows, and revisions."""
 Steps = Mapping[str, Doing]
 
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The essence of a plan: by step what is done, after which others, at which revisions; and what stays as it is."""
+    """The parts of a plan that must not change between approval and execution: the steps and the unchanged nodes."""
 
     steps: Steps
     unchanged: frozenset[str]
     root: str = ""
-    """What the root will follow, if it has to be written first."""
+    """The source of the root Application, if the run has to write the root first; otherwise empty."""
 
 
 def essence(plan: Plan, root: str) -> Approved:
@@ -36,7 +36,7 @@ def essence(plan: Plan, root: str) -> Approved:
 
 
 def _changes_first(steps: Steps) -> Steps:
-    """Without the wait for what is only awaited: that may have come meanwhile."""
+    """Drop awaited nodes from the ordering: they may have become healthy since the plan was made."""
     awaited = {name for name, (verb, _, _) in steps.items() if verb == Verb.AWAIT}
     return {
         name: (verb, tuple(each for each in after if each not in awaited), revisions)
@@ -45,7 +45,7 @@ def _changes_first(steps: Steps) -> Steps:
 
 
 def document(plan: Plan, about: Mapping[str, str], root: str) -> dict[str, Any]:
-    """`about`: action, environment, scope."""
+    """`header`: action, environment and scope."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -63,7 +63,7 @@ def approved(steps: Steps, unchanged: Iterable[str], root: str) -> Approved:
 
 
 def differences(approved: Approved, found: Approved) -> tuple[str, ...]:
-    """What would be done otherwise than approved; empty if nothing."""
+    """How the computed plan differs from the approved one; empty if it does not."""
     return tuple(_differences(approved, found))
 
 
@@ -76,7 +76,7 @@ def _differences(approved: Approved, found: Approved) -> Iterator[str]:
         before, now = approved.steps.get(name), found.steps.get(name)
         if before is None and now is not None:
             yield f"{name} would now be {done(now[0])}"
-        elif now is None and before is not None and before[0] != Verb.AWAIT:  # what was waited for has come
+        elif now is None and before is not None and before[0] != Verb.AWAIT:  # an awaited node may have become healthy
             yield f"{name} would not be {done(before[0])} any more"
         elif before != now and before is not None and now is not None:
             yield f"{name} would be {done(now[0])} otherwise: {_change(before, now)}"

@@ -1,4 +1,4 @@
-"""What has to be done, in which order and why: the difference between what is wanted and one snapshot."""
+"""The plan: which steps are needed to get from a snapshot to the desired state, in which order and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Verb(StrEnum):
     SYNC = "sync"
     AWAIT = "await"
-    """Nothing to change: it is as wanted, and only its health is not there yet."""
+    """Change nothing: the node has the desired revisions but is not healthy yet."""
     REMOVE = "remove"
 
 
@@ -35,14 +35,14 @@ class Step:
     verb: Verb
     why: str
     after: tuple[str, ...]
-    """Steps of this plan that must have succeeded before."""
+    """Steps of this plan that must succeed first."""
     revisions: tuple[str, ...] = ()
-    """What it will be at, as far as that is known."""
+    """The revisions it will have, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """Outside the scope, needed by it, and not as it must be."""
+    """A dependency outside the scope that is not in the required state."""
 
     name: str
     needed_by: tuple[str, ...]
@@ -51,7 +51,7 @@ class Unmet:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in the order in which they would start. An empty plan is a platform that is as it should be."""
+    """Steps in starting order. The plan is empty if the platform already is in the desired state."""
 
     scope: Scope
     steps: tuple[Step, ...]
@@ -75,17 +75,17 @@ class Plan:
 
 
 Todo = tuple[Verb, str, tuple[str, ...]]
-"""What, why, and at which revisions."""
+"""Verb, reason and revisions."""
 NOT_THERE = "it does not exist"
 
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """What is to be done about a node, and what is amiss with one that may not be touched; the order is the graph's."""
+    """The rules of deploy or teardown: what to do with a node in scope, and what is wrong with one outside."""
 
     graph: Graph
     looked_at: Collection[str]
-    """Outside the scope; the order holds through all others."""
+    """Nodes that can block the plan when they are outside the scope; the order through all other nodes is preserved."""
     todo: Callable[[str], Todo | None]
     amiss: Callable[[str], str]
 
@@ -93,7 +93,7 @@ class _Goal:
 def for_deploy(
     platform: Platform, snapshot: Snapshot, scope: Scope, wanted: Mapping[str, tuple[str, ...]] | None = None
 ) -> Plan:
-    """`wanted`: revisions this run has resolved; for the others the Application itself says what it should be at."""
+    """`resolved_revisions`: revisions that this run resolved; for other nodes, those that the Application specifies."""
     resolved = wanted or {}
     goal = _Goal(
         platform.graph,
@@ -105,8 +105,8 @@ def for_deploy(
 
 
 def for_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
-    """The same on the reversed graph: what depends on something is gone before it goes."""
-    there = snapshot.states.keys() - platform.resource_nodes  # those go with what made them
+    """Plan on the reversed graph: dependents are deleted before their dependencies."""
+    there = snapshot.states.keys() - platform.resource_nodes  # deleted together with the Application that created them
     goal = _Goal(
         platform.graph.reversed(),
         looked_at=there,
@@ -135,7 +135,7 @@ def _plan(platform: Platform, scope: Scope, goal: _Goal) -> Plan:
 
 
 def has_undefined(plan: Plan, snapshot: Snapshot) -> bool:
-    """Whether something is missing that no Application defines."""
+    """Whether a missing node has no parent Application that would create it."""
     return any(step.why == NOT_THERE and step.name not in snapshot.parents for step in plan.steps)
 
 
@@ -160,7 +160,7 @@ def _to_deploy(application: Application, snapshot: Snapshot, wanted: tuple[str, 
 
 
 def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
-    """Empty if a sync would change nothing."""
+    """Why the Application needs a sync; empty if a sync would change nothing."""
     operation = state.operation
     if state.revisions != wanted:
         return f"it is at {gates.short(state.revisions)}, wanted is {gates.short(wanted)}"
@@ -174,7 +174,7 @@ def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
 
 
 def is_drifting(state: ApplicationState, wanted: tuple[str, ...]) -> bool:
-    """Out of sync although a sync of just this succeeded: another one would end the same. Reported, not repeated."""
+    """OutOfSync although a sync of these revisions succeeded. Another sync would not help, so it is only reported."""
     operation = state.operation
     return (
         state.sync is Sync.OUT_OF_SYNC
@@ -186,7 +186,7 @@ def is_drifting(state: ApplicationState, wanted: tuple[str, ...]) -> bool:
 
 
 def _what_is_amiss(application: Application, snapshot: Snapshot) -> str:
-    """Empty if it is there and healthy, at whatever revision it is."""
+    """What is wrong with a node; empty if it exists and is healthy, at any revision."""
     state = snapshot.states.get(application.name)
     if state is None:
         return NOT_THERE
@@ -194,7 +194,7 @@ def _what_is_amiss(application: Application, snapshot: Snapshot) -> str:
 
 
 def untouched(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
-    """What is right already, with the evidence for that."""
+    """Outcomes of the nodes that are already in the desired state, with evidence."""
     return tuple(_untouched(platform.applications[name], snapshot) for name in plan.unchanged)
 
 
@@ -206,8 +206,8 @@ def _untouched(application: Application, snapshot: Snapshot) -> Outcome:
 
 
 def _why_closed(wanted: gates.Wanted, state: State, snapshot: Snapshot) -> str:
-    """Empty if the gate is open for somebody who only looks."""
+    """Why the gate is closed when only observing; empty if it is open."""
     judgement = gates.judge(wanted, gates.first_seen(state, snapshot.taken_at), snapshot.taken_at)
     if isinstance(judgement, gates.Open) or judgement.reason is gates.Reason.NOT_STABLE:
-        return ""  # how long it has been healthy cannot be told from one look
+        return ""  # one snapshot cannot show how long it has been healthy
     return judgement.detail

@@ -1,4 +1,4 @@
-"""Who may start now. One schedule for a real run and for a rehearsal on paper."""
+"""The schedule: which nodes may start now. Real runs and estimates use the same one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When something ran, counted from the beginning."""
+    """When a node starts and ends, relative to the start of the run."""
 
     name: str
     start: timedelta
@@ -32,7 +32,7 @@ class Span:
 
 
 class Schedule:
-    """The state of one run: tell it what ended, ask it what may start. It never waits and knows no time."""
+    """The scheduling state of one run: report finished nodes, get the nodes that may start. It has no clock."""
 
     def __init__(self, graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> None:
         remaining = graph.remaining(durations)
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Nothing runs and nothing can start any more."""
+        """No node is running and none can start."""
         return not self._running and not self._ready
 
     @property
@@ -61,7 +61,7 @@ class Schedule:
         return frozenset(self._running)
 
     def start(self) -> tuple[str, ...]:
-        """What starts now, the longest way to go first, then by name; it counts as running from here on."""
+        """The nodes to start now, marked as running: longest remaining duration first, then by name."""
         started = []
         while self._ready and len(self._running) < self._limits.max_parallel:
             name = heapq.heappop(self._ready)[1]
@@ -77,7 +77,7 @@ class Schedule:
                 self._offer(dependent)
 
     def fail(self, name: str) -> tuple[str, ...]:
-        """What is skipped now because of it: all that waits for it, however far behind; sorted."""
+        """Mark the node as failed. Returns its direct and indirect dependents, which are skipped now; sorted."""
         self._end_running(name)
         skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)
         for dependent in skipped:
@@ -97,7 +97,7 @@ class Schedule:
                 heapq.heappush(self._ready, self._first[held])
 
     def _offer(self, name: str) -> None:
-        """Nothing it waits for is left; with a barrier it waits for the whole wave before, too."""
+        """All dependencies have succeeded; with a barrier the node also waits for the whole previous wave."""
         wave = self._wave_of[name]
         if self._limits.barrier is Barrier.WAVE and wave > self._wave:
             self._held.setdefault(wave, []).append(name)
@@ -106,7 +106,7 @@ class Schedule:
 
 
 def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> tuple[Span, ...]:
-    """The run on paper, if each takes what it is expected to; in the order of starting."""
+    """The timeline of a run in which every node takes its expected duration, in starting order."""
     schedule = Schedule(graph, durations, limits)
     now = ZERO
     ends: list[tuple[timedelta, str]] = []
@@ -119,7 +119,7 @@ def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) 
             return tuple(spans)
         now, name = heapq.heappop(ends)
         schedule.succeed(name)
-        while ends and ends[0][0] == now:  # what ends together is seen together
+        while ends and ends[0][0] == now:  # nodes that end at the same time count before any new one starts
             schedule.succeed(heapq.heappop(ends)[1])
 
 
@@ -128,7 +128,7 @@ def makespan(timeline: Sequence[Span]) -> timedelta:
 
 
 def causes(graph: Graph, failed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    """By skipped name: the failed ones it waits for, however far away. What failed itself is not among them."""
+    """By skipped node: the failed nodes it depends on, directly or not. Failed nodes have no entry."""
     roots: dict[str, frozenset[str]] = {}
     for name in graph.order:
         found = frozenset[str]().union(*(roots[dependency] for dependency in graph.needs[name]))

@@ -1,4 +1,4 @@
-"""Where a platform departs from the rules that keep its order: findings, each with what to do about it."""
+"""Compliance findings: where a platform breaks the rules that its deployment order relies on, each with a remedy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rule(StrEnum):
     HEALTH_CHECKS = "INV-7"
     NO_HOOKS = "INV-8"
     POLICIES = "policy"
-    """Not a rule of ours: what the cluster's own policy engine reports."""
+    """Not a rule of Windlass: violations that the cluster's own policy engine reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class Finding:
 
 
 def findings(snapshot: Snapshot, checked: Collection[ResourceKind]) -> tuple[Finding, ...]:
-    """`checked`: the kinds whose health somebody can judge."""
+    """Findings about every Application in the snapshot.
+
+    `assessable_kinds` are the kinds whose health can be assessed, by Argo CD or by Windlass.
+    """
     found: list[Finding] = []
     for name, state in sorted(snapshot.states.items()):
         if isinstance(state, ApplicationState):
@@ -47,9 +50,10 @@ def findings(snapshot: Snapshot, checked: Collection[ResourceKind]) -> tuple[Fin
 
 
 def _bypasses(name: str, state: ApplicationState, parent: Parent | None) -> Iterator[Finding]:
-    """A success at a new revision that no run of ours asked for. Self-healing at the same revision is none.
+    """The last operation succeeded at a new revision, and no Windlass run requested it.
 
-    One that syncs itself because a run of ours moved its definition to that revision had its turn.
+    Self-healing at the same revision is not a bypass. Neither is an Application that syncs itself because a Windlass
+    run synced its parent to that revision: its dependencies were checked then.
     """
     operation = state.operation
     if operation is None or operation.phase is not Phase.SUCCEEDED or operation.run_id is not None:

@@ -1,4 +1,4 @@
-"""The one catalogue of advice: what was detected, what it means for a person, what to run next."""
+"""The catalogue of recommendations: for each detected problem, what it means and which command to run next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Trouble(StrEnum):
-    """What keeps an action from running or from ending well, as a whole."""
+    """Problems of a run as a whole, as opposed to the `Reason` of a single application."""
 
     CONFIGURATION_INVALID = "ConfigurationInvalid"
     CREDENTIALS_INVALID = "CredentialsInvalid"
@@ -83,7 +83,7 @@ CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
 def recommended(
     detected: Trouble | Reason, target: ApplicationRef | ResourceRef | None = None, again: str = "windlass deploy"
 ) -> Recommendation:
-    """`again`: the command that would repeat the run."""
+    """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run."""
     sentence, command = CATALOGUE[detected]
     if target is None:
         return Recommendation(str(detected), "", sentence, command.format(again=again))

@@ -1,4 +1,4 @@
-"""The words in reports and events that are not ours: messages of Argo CD, of the API server, of pods."""
+"""Redaction of the texts in reports and events that come from Argo CD, the API server or pods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def changed(report: Report, change: Callable[[str], str]) -> Report:
-    """The report with each of them changed; names, revisions and numbers stay."""
+    """The report with `redact` applied to every external text; names, revisions and numbers are unchanged."""
     failures = [
         replace(each, detail=change(each.detail), diagnostics=tuple(map(change, each.diagnostics)))
         for each in report.failures

@@ -1,4 +1,4 @@
-"""A report as a JSON document. Its version changes when a reader would have to."""
+"""A report as a JSON document; `apiVersion` changes with every change that breaks existing readers."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ KIND = "Report"
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Names in camel case, times as RFC 3339 in UTC, spans in seconds; nothing is left out."""
+    """Keys in camel case, times as RFC 3339 in UTC, durations in seconds; empty fields are included."""
     return {"apiVersion": API_VERSION, "kind": KIND, **plain(report)}

@@ -1,6 +1,7 @@
-"""A report as JUnit XML, as CI systems read it: one suite for each stack, one case for each component.
+"""A report as JUnit XML for CI systems: one test suite per stack, one test case per component.
 
-It is red exactly if the exit code is not 0: where no component explains that, a case for the run itself does.
+It contains a failure or an error exactly when the exit code is not 0: if no component has one, a case for the run
+itself is added.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _case(suite: Element, stack: str, name: str, took: float) -> Element:
 
 
 def _judge(case: Element, component: Component, failures: Mapping[str, Failure]) -> None:
-    """Interrupted is an error, not a failure: nobody knows how it would have ended."""
+    """Interrupted components become errors, not failures: their result is unknown."""
     match component.result:
         case Result.SKIPPED:
             _add(case, "skipped", f"because of {', '.join(component.causes)}")
@@ -89,7 +90,7 @@ def _add_failure(case: Element, kind: str, failure: Failure) -> None:
 
 
 def _add_run(root: Element, report: Report) -> None:
-    """What is in the way, left behind or against the rules: it belongs to no component, or does not fail one alone."""
+    """Add a failed case for the run: unmet dependencies, orphans and compliance findings fail no single component."""
     lines = [f"in the way: {each.name}: {each.why}" for each in report.unmet]
     lines += [f"left behind: {name}" for name in report.removal.orphans]
     lines += [f"{each.rule} {each.application}: {each.what}" for each in report.compliance]
@@ -118,5 +119,5 @@ def _seconds(number: float) -> str:
 
 
 def _legal(text: str) -> str:
-    """XML has no way to write some characters, not even escaped: they become the sign for what cannot be shown."""
+    """Characters that XML 1.0 cannot represent, even escaped, are replaced by U+FFFD."""
     return ILLEGAL.sub("\ufffd", text)

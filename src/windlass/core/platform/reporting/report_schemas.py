@@ -1,4 +1,7 @@
-"""The JSON Schema of a report, made from its classes. Published in docs/schemas; a test compares."""
+"""The JSON Schema of a report, generated from its dataclasses.
+
+It is published in docs/schemas; a test checks that the published file is current.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +146,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
 
 
 _NAMES = {each.__name__: each for each in (datetime, timedelta, Mapping, *DESCRIPTIONS)}
-"""For annotations whose names are imported for the type checker alone."""
+"""Resolves annotations whose names are imported only under TYPE_CHECKING."""
 _PLAIN: Mapping[object, Mapping[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -190,7 +193,7 @@ def _object(owner: type) -> dict[str, Any]:
 
 
 def _type(hint: Any) -> dict[str, Any]:
-    """The counterpart of `documents.plain`."""
+    """The schema of a field's type; must match what `documents.plain` writes."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType:
         (other,) = (each for each in arguments if each is not NoneType)

@@ -1,4 +1,4 @@
-"""A report for people: the verdict, its root causes and the next command on one screen, then the rest in tables."""
+"""A report as text: the verdict, the root causes and the next command on one screen, then the details in tables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def duration_words(span: timedelta) -> str:
 
 
 def root_causes(failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """Those that no other explains, the one that blocks most first."""
+    """Failures that no other failure blocks; the one that blocks the most components comes first."""
     every = tuple(failures)
     explained = {name for failure in every for name in failure.blocks}
     roots = [failure for failure in every if failure.name not in explained]
@@ -67,7 +67,7 @@ def root_causes(failures: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def table(rows: Sequence[Sequence[str]], indent: str = "  ") -> Iterator[str]:
-    """Columns as wide as their widest cell; a column without any text is left out."""
+    """Aligned lines; each column is as wide as its widest cell, and a column without text is omitted."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True) if width]
@@ -95,12 +95,12 @@ def _time(report: Report) -> str:
 
 
 def _is_ahead(report: Report) -> bool:
-    """Nothing was carried out: the steps say more than what the components show."""
+    """Whether no step was started, as in a dry run: then the steps are shown instead of their components."""
     return all(component.result in {Result.NOT_STARTED, Result.UNCHANGED} for component in report.components)
 
 
 def _stopped(report: Report) -> tuple[str, ...]:
-    """No causes of anything: they were under way when the run ended."""
+    """Components that were in progress when the run ended; these are never root causes."""
     return tuple(component.name for component in report.components if component.result is Result.INTERRUPTED)
 
 
@@ -109,7 +109,7 @@ def _roots(report: Report) -> tuple[Failure, ...]:
 
 
 def _root_causes(report: Report) -> Iterator[str]:
-    """What a person who is woken up needs, within the first screen."""
+    """The root causes with their commands, short enough for the first screen."""
     roots = _roots(report)
     if not roots:
         return
@@ -126,7 +126,7 @@ def _root_causes(report: Report) -> Iterator[str]:
 
 
 def _room(roots: int) -> int:
-    """For lines that explain, in each of so many root causes, so that all of it stays on the first screen."""
+    """Diagnostic lines to show per root cause, so that all root causes fit on the first screen."""
     return LINES_FOR_ROOTS // min(roots, ROOTS_SHOWN) - 3
 
 
@@ -138,7 +138,7 @@ def _commands(report: Report, name: str) -> Iterator[str]:
 
 
 def _next(report: Report) -> Iterator[str]:
-    """What concerns the run as a whole; what concerns one failure stands with it."""
+    """Recommendations that belong to no failure; the others are shown with their failure."""
     failed = {failure.name for failure in report.failures}
     for each in report.recommendations:
         if each.application not in failed:
@@ -147,7 +147,7 @@ def _next(report: Report) -> Iterator[str]:
 
 
 def _failures(report: Report) -> Iterator[str]:
-    """Nothing, if the first screen has shown it all. Root causes first, those that were stopped last."""
+    """All failures in full: root causes first, interrupted components last. Empty if the first screen shows it all."""
     roots = _roots(report)
     shown, stopped = roots[:ROOTS_SHOWN], _stopped(report)
     rest = [failure for failure in report.failures if failure not in shown]
@@ -198,7 +198,7 @@ def _step(step: Step, expected: timedelta | None) -> tuple[str, ...]:
 
 
 def _components(report: Report) -> Iterator[str]:
-    """Of a plan only those that are not among its steps."""
+    """The table of components; if only a plan is shown, without the components of its steps."""
     told = {step.name for step in report.steps} if _is_ahead(report) else set()
     shown = [component for component in report.components if component.name not in told]
     if shown:
@@ -208,12 +208,12 @@ def _components(report: Report) -> Iterator[str]:
 
 
 def _without_empty(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """A heading over nothing is nothing."""
+    """The header, without the titles of empty columns, so that `table` omits those columns."""
     return tuple(word if any(row[place] for row in rows) else "" for place, word in enumerate(head))
 
 
 def _place(component: Component) -> int:
-    """What needs attention stands above what needs none."""
+    """Sort key: components that need attention come first."""
     if component.result is None:
         return component.health is Health.HEALTHY
     return _PLACES.index(component.result)
@@ -241,7 +241,7 @@ def _component(component: Component) -> tuple[str, ...]:
 
 
 def _timeline(report: Report) -> Iterator[str]:
-    """A bar for each; those on the critical path are drawn with #."""
+    """One bar per started component, drawn with # if it is on the critical path."""
     path, spans = report.timeline.critical_path, report.timeline.spans
     if spans:
         yield from table(
@@ -254,7 +254,7 @@ def _timeline(report: Report) -> Iterator[str]:
 
 
 def _bar(span: Span, report: Report) -> str:
-    """As long as it took, of the time until the last one ended; never so short that it cannot be seen."""
+    """The span on a scale from the start of the run to the end of the last span; at least one character long."""
     begin = report.summary.started
     whole = max(each.finished for each in report.timeline.spans) - begin
     start, end = (round((when - begin) / whole * BAR) if whole else 0 for when in (span.started, span.finished))
@@ -264,7 +264,7 @@ def _bar(span: Span, report: Report) -> str:
 
 
 def _share(report: Report) -> str:
-    """How much of the run was this one chain: the rest is waiting for a turn, and our own work."""
+    """The critical path as a share of the run; the rest is waiting for a free slot, and the work of Windlass itself."""
     if not report.timeline.spans or report.summary.duration <= ZERO:
         return ""
     return f", {report.timeline.critical_path.duration / report.summary.duration:.0%} of the run"
@@ -285,6 +285,6 @@ def _list(names: Sequence[str], most: int | None = None) -> str:
 
 
 def _cut(line: str) -> str:
-    """The first line of it, and not more than fits; the whole stands under `failures`."""
+    """The first line of the text, cut to the maximum width; `failures in full` shows the whole text."""
     first = line.split("\n", 1)[0]
     return first if len(first) <= LINE else f"{first[: LINE - 3]}..."

@@ -1,4 +1,7 @@
-"""The report of one run: what stands, what does not, why, how long it took, what to do next. A value, like a plan."""
+"""The report of one run: the result and health of each component, failures, durations and recommendations.
+
+A report is an immutable value. Its dataclasses define the JSON document, so their field names are a contract.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApiCalls:
-    """As the client counted them. A refresh is a write that changes nothing but asks Argo CD to look again."""
+    """API requests counted by the client. A refresh is a write that only asks Argo CD to compare again."""
 
     reads: int = 0
     writes: int = 0
@@ -48,7 +51,7 @@ class ApiCalls:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the caller knows of a run: who asked for what, when, and what it cost."""
+    """Facts about a run that its report needs: what was requested, when it ran, and its API calls."""
 
     action: Action
     environment: str
@@ -61,9 +64,9 @@ class Run:
     is_out_of_time: bool = False
     was_interrupted: bool = False
     is_strict: bool = False
-    """Compliance findings count."""
+    """Compliance findings turn a successful verdict into a partial one."""
     argocd: str = "argocd"
-    """The namespace of Applications that name none."""
+    """Namespace of Applications whose target has no namespace."""
 
     @property
     def has_ended_early(self) -> bool:
@@ -92,7 +95,7 @@ class Component:
     name: str
     stack: str
     result: Result | None
-    """None where nothing was to be done but look."""
+    """`None` for `validate`, which changes nothing."""
     health: Health
     is_critical: bool
     sync: str = ""
@@ -101,7 +104,7 @@ class Component:
     attempts: int = 0
     duration: timedelta | None = None
     expected: timedelta | None = None
-    """Of what was to be done: how long it usually takes."""
+    """How long its step usually takes; `None` if it had no step."""
     evidence: Evidence | None = None
 
 
@@ -111,7 +114,7 @@ class Failure:
     reason: str
     detail: str
     blocks: tuple[str, ...]
-    """What could not be done because of it."""
+    """Components that were skipped because of this failure; for `validate`, all dependents."""
     diagnostics: tuple[str, ...] = ()
 
 
@@ -137,7 +140,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a teardown left on purpose, and what it left behind."""
+    """What a teardown kept on purpose, and the orphans it left behind."""
 
     retained: tuple[str, ...] = ()
     orphans: tuple[str, ...] = ()
@@ -148,7 +151,7 @@ NOTHING_LEFT = Removal()
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Sections that an action does not have are empty."""
+    """The report of one run; sections that do not apply to its action are empty."""
 
     summary: Summary
     components: tuple[Component, ...] = ()
@@ -161,19 +164,19 @@ class Report:
     compliance: tuple[Finding, ...] = ()
     removal: Removal = NOTHING_LEFT
     notices: tuple[str, ...] = ()
-    """What somebody should know who relies on this."""
+    """Messages about the whole run that readers of the report must know, such as its limitations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What stands at the end, and lines that may explain a failure, by node."""
+    """The cluster at the end of a run, and diagnostic lines by node."""
 
     snapshot: Snapshot
     diagnostics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
-    """Nothing was done: a dry run, or a run that may not begin, or ended before it did."""
+    """Report of a run that changed nothing: a dry run, a refused run, or a run that ended before its first step."""
     outcomes = [*plans.untouched(platform, plan, snapshot)]
     outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
     verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time) if run.has_ended_early else verdicts.of_plan(plan)
@@ -190,7 +193,7 @@ def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Rep
 
 
 def of_nothing(run: Run, platform: Platform, names: Iterable[str]) -> Report:
-    """It ended before it had seen what is there: nobody knows how any of these nodes is."""
+    """Report of a run that ended before it had observed the cluster: the health of all nodes is unknown."""
     result = None if run.action is Action.VALIDATE else Result.NOT_STARTED
     unseen = (_component(platform, name, None) for name in sorted(names))
     components = tuple(replace(each, result=result, health=Health.UNKNOWN) for each in unseen)
@@ -211,7 +214,7 @@ def of_run(
     ending: Ending,
     removal: Removal = NOTHING_LEFT,
 ) -> Report:
-    """A deploy or a teardown. `outcomes`: of every node in the scope, the unchanged ones too."""
+    """Report of a deploy or a teardown. `outcomes` covers every node in the scope, including unchanged nodes."""
     if run.action is Action.TEARDOWN:
         has_orphans = bool(removal.orphans)
         verdict = verdicts.of_teardown(outcomes, has_orphans=has_orphans, is_out_of_time=run.is_out_of_time)
@@ -234,7 +237,7 @@ def of_run(
 def of_validate(
     run: Run, platform: Platform, names: Iterable[str], ending: Ending, findings: tuple[Finding, ...]
 ) -> Report:
-    """`names`: the nodes in the scope."""
+    """Report of a validate; `names` are the nodes in the scope."""
     states = ending.snapshot.states
     components = tuple(_component(platform, name, states.get(name)) for name in sorted(names))
     verdict = verdicts.of_validate(
@@ -303,7 +306,7 @@ def _component(platform: Platform, name: str, state: State | None, outcome: Outc
 
 
 def _health(state: State | None, outcome: Outcome | None) -> Health:
-    """What failed in this run is not healthy, whatever its last word is."""
+    """The observed health, but Failed instead of Healthy if the node failed in this run."""
     shown = state.health if state else Health.MISSING
     has_failed = outcome is not None and outcome.result is Result.FAILED
     return Health.FAILED if has_failed and shown is Health.HEALTHY else shown
@@ -330,7 +333,7 @@ def _why(outcome: Outcome) -> tuple[str, str]:
 
 
 def _sickness(graph: Graph, component: Component, ending: Ending) -> Failure:
-    """Of something that is not healthy: all that depends on it stands on it."""
+    """The failure entry of an unhealthy component; it blocks all of its dependents, also indirect ones."""
     state = ending.snapshot.states.get(component.name)
     if state is None:
         reason, detail = Reason.ABSENT, "it does not exist"
@@ -356,7 +359,7 @@ def _recommendations(
     found = [recommended(whole, again=again)] if verdict is not Verdict.SUCCESS else []
     targets = {name: _placed(node.target, run.argocd) for name, node in platform.applications.items()}
     found += [recommended(Reason(each.reason), targets[each.name], again) for each in failures]
-    for each in (each for each in unmet if each.name in targets):  # who makes nodes is none himself
+    for each in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
         command = f"windlass {run.action} --scope app:{each.name}"
         found.append(recommended(Trouble.OUT_OF_SCOPE, targets[each.name], command))
     return tuple(found)
@@ -368,7 +371,7 @@ def _placed(target: ApplicationRef | ResourceRef, argocd: str) -> ApplicationRef
 
 
 def _scope_option(scope: str) -> str:
-    """The whole platform needs none; what is no scope of a platform is every Application there is."""
+    """The command line option for a scope: none for the whole platform, `--all` if no platform file was used."""
     if scope == Extent.PLATFORM:
         return ""
     return f" --scope {scope}" if ":" in scope else " --all"

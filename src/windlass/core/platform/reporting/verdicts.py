@@ -1,4 +1,4 @@
-"""How a run ended, and the exit code that says so."""
+"""The verdict on a run and its exit code."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def exit_code_for(verdict: Verdict) -> ExitCode:
 
 
 def of_plan(plan: Plan) -> Verdict:
-    """Of a dry run, and of a run that is refused before it begins: something outside the scope stands in the way."""
+    """Verdict on a dry run, or on a run that is refused because something outside its scope is unmet."""
     return Verdict.SUCCESS if plan.can_run else Verdict.FAILURE
 
 
 def of_unbegun(*, is_out_of_time: bool) -> Verdict:
-    """Of a run that ended before it began, whatever stands."""
+    """Verdict on a run that ended before its first step, regardless of what is healthy."""
     return Verdict.TIMEOUT if is_out_of_time else Verdict.FAILURE
 
 
 def of_deploy(outcomes: Iterable[Outcome], *, is_out_of_time: bool = False) -> Verdict:
-    """Partial if something stands and something does not; a run that was stopped is judged the same way."""
+    """Partial if only some outcomes are good; the same applies to an interrupted run."""
     good = [outcome.is_good for outcome in outcomes]
     if all(good):
         return Verdict.SUCCESS
@@ -61,7 +61,7 @@ def of_validate(
     is_out_of_time: bool = False,
     has_strict_findings: bool = False,
 ) -> Verdict:
-    """Failure if something critical is not Healthy, or nothing is; partial if only something else is not."""
+    """Failure if a critical node or every node is unhealthy; partial if only other nodes are."""
     sick = {name for name, health in healths.items() if health is not Health.HEALTHY}
     if is_out_of_time:
         return Verdict.TIMEOUT
@@ -71,7 +71,7 @@ def of_validate(
 
 
 def of_teardown(outcomes: Iterable[Outcome], *, has_orphans: bool, is_out_of_time: bool = False) -> Verdict:
-    """Failure if anything that was to go is still there; partial if it is all gone and left something behind."""
+    """Failure if a node was not removed; partial if all nodes are removed but orphans remain."""
     is_gone = all(outcome.is_good for outcome in outcomes)
     if is_gone and not has_orphans:
         return Verdict.SUCCESS

@@ -1,4 +1,7 @@
-"""What belongs to Applications that go, what may go after them, and what they leave behind. Pure: by two looks."""
+"""Which objects belong to removed Applications, which of them remain, and what may be deleted afterwards.
+
+Pure functions: they compare the cluster's objects before and after a teardown.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,15 @@ DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
 FURNITURE = frozenset({
     ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "istio-ca-root-cert"),
 })  # fmt: skip
-"""What is in every namespace, whoever made it."""
+"""(Kind, name) of objects that controllers create in every namespace."""
 ELECTIONS = ("coordination.k8s.io", "Lease")
-"""Without anybody who takes part they mean nothing."""
+"""Leader election leases, which do not count as contents: without a participant they mean nothing."""
 NOBODYS = frozenset({"", "default"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Item:
-    """The address of an object, whatever its version."""
+    """Identifies an object independently of its API version."""
 
     group: str
     kind: str
@@ -38,19 +41,20 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object as it was there at one look."""
+    """The metadata of an object, as of one listing of the cluster."""
 
     item: Item
     uid: str
     resource: str = ""
-    """The name of its kind's definition."""
+    """The resource as `plural.group`, which is the name of its CustomResourceDefinition if it has one."""
     owners: tuple[str, ...] = ()
     mark: str = ""
-    """The Application that made it, as the object itself says; its label may say so too."""
+    """The Application in its tracking annotation; empty if there is none or it was copied from another object."""
     label: str = ""
+    """The Application in its instance label."""
     finalizers: tuple[str, ...] = ()
     is_kept: bool = False
-    """It says itself that it stays when its Application goes."""
+    """Its annotations exclude it from deletion (`Delete=false`, or Helm's `keep`)."""
     is_deleting: bool = False
 
     def maker(self, *, by_label: bool) -> str:
@@ -59,29 +63,32 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """Applications that are gone, or go: their names as objects are marked with them, and what they said they made."""
+    """Applications that are deleted or being deleted."""
 
     makers: frozenset[str]
+    """Their names as used in tracking annotations and instance labels."""
     made: frozenset[Item]
+    """The resources that their status listed."""
     by_label: bool = False
+    """Argo CD tracks resources by label only."""
     without: frozenset[Item] = frozenset()
-    """What has a removal of its own."""
+    """Objects that are removed in another way, or not at all."""
 
     def holds(self, found: Found) -> bool:
-        """Made by one of them. Something of this name that another Application has taken over is not."""
+        """Whether one of them manages the object. An object that another Application has taken over is not theirs."""
         maker = found.maker(by_label=self.by_label)
         is_theirs = maker in self.makers if maker else found.item in self.made
         return is_theirs and found.item not in self.without
 
 
 def are_labels_marks(looked: Iterable[Found], made: Collection[Item]) -> bool:
-    """Whether this Argo CD marks what it makes by label alone: what it made has labels, and no other mark."""
+    """Whether Argo CD tracks by label only: its resources have the label, and none has a tracking annotation."""
     theirs = [found for found in looked if found.item in made]
     return any(found.label for found in theirs) and not any(found.mark for found in theirs)
 
 
 def belongings(looked: Collection[Found], leaving: Leaving) -> frozenset[str]:
-    """By uid: what they made, what that owns, and so on."""
+    """UIDs of the objects they manage and, transitively, of everything those objects own."""
     dependents: dict[str, list[str]] = {}
     for found in looked:
         if found.item not in leaving.without:
@@ -98,7 +105,7 @@ def belongings(looked: Collection[Found], leaving: Leaving) -> frozenset[str]:
 
 
 def left_behind(looked: Collection[Found], before: Collection[str], leaving: Leaving) -> tuple[Found, ...]:
-    """What is still there of what was theirs. What goes with its owner is not named beside it."""
+    """Objects of theirs that still exist, without those that will be garbage collected with a remaining owner."""
     there = {found.uid for found in looked if found.uid in before or leaving.holds(found)}
     there -= {found.uid for found in looked if found.item in leaving.without}
     roots = [found for found in looked if found.uid in there and not there.intersection(found.owners)]
@@ -106,20 +113,20 @@ def left_behind(looked: Collection[Found], before: Collection[str], leaving: Lea
 
 
 def idle_definitions(looked: Collection[Found], left: Iterable[Found]) -> tuple[Found, ...]:
-    """Of what is left: definitions of kinds of which there is no object."""
+    """Those remaining CustomResourceDefinitions whose kind has no objects."""
     used = {found.resource for found in looked}
     return tuple(found for found in left if found.item.is_definition and found.item.name not in used)
 
 
 def contents(looked: Iterable[Found], namespace: str) -> tuple[Item, ...]:
-    """What is in a namespace, besides what is in all of them."""
+    """What a namespace contains, except for leases and what every namespace contains."""
     inside = (found.item for found in looked if found.item.namespace == namespace)
     lasting = (item for item in inside if (item.group, item.kind) != ELECTIONS)
     return tuple(sorted(item for item in lasting if (item.kind, item.name) not in FURNITURE))
 
 
 def own_namespaces(wanted: Iterable[str], others: Collection[str], argocd: str) -> tuple[str, ...]:
-    """Namespaces that are nobody else's: no Application that stays is in them, and they are not the cluster's own."""
+    """Candidates that no other Application uses and that are not system, default or Argo CD's namespaces."""
     return tuple(
         sorted(
             {name for name in wanted if name not in others and name not in NOBODYS | {argocd} and not _is_system(name)}

@@ -1,4 +1,7 @@
-"""Who would make again what is removed: such a maker goes first and takes nothing along, or the removal is refused."""
+"""Parents that would recreate what a teardown deletes.
+
+Such a parent is deleted first, without cascade; if it must stay, the teardown is refused.
+"""
 
 from __future__ import annotations
 
@@ -16,34 +19,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """An Application that defines others, or a set of them."""
+    """An Application or ApplicationSet that defines Applications or ApplicationSets."""
 
     item: Item
     makes: frozenset[Item]
     makes_again: bool
-    """By itself, as soon as something is gone."""
+    """It recreates a deleted child without being asked: an ApplicationSet, or an Application with automated sync."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What the removal means. `nodes`: every node of the platform that is an Application; `graph`: as `ordered`."""
+    """What a teardown removes."""
 
     nodes: Mapping[Item, str]
+    """Names of all nodes of the platform that are Applications."""
     graph: Graph
+    """As returned by `with_parent_dependencies`."""
     selected: frozenset[str]
+    """Nodes in the scope."""
     live: frozenset[str]
+    """Nodes that exist in the cluster."""
     is_whole: bool
+    """The scope is the whole platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detachment:
     first: tuple[Maker, ...] = ()
-    """To be removed before anything else, in this order, without what they make."""
+    """Parents to delete before anything else, in this order and without cascade."""
     refused: tuple[Unmet, ...] = ()
+    """Parents that keep the teardown from running, each with the reason."""
 
 
 def ordered(graph: Graph, makers: Iterable[Maker], nodes: Mapping[Item, str]) -> Graph:
-    """A node that defines others goes after them, if it only acts when asked, and unless it needs them itself."""
+    """The graph in which children also depend on their parent node, so that a teardown deletes the parent after them.
+
+    Left out are parents that recreate their children by themselves, and children that the parent itself depends on.
+    """
     known = {maker.item: maker for maker in makers}
     for item in sorted(known.keys() & nodes.keys()):
         own = nodes[item]
@@ -68,7 +80,7 @@ def detachment(makers: Iterable[Maker], reach: Reach) -> Detachment:
 
 
 def _decided(maker: Maker, leaves: frozenset[Item], reach: Reach) -> Unmet | bool:
-    """Whether it is removed first."""
+    """Whether the parent is deleted first; an `Unmet` if the teardown must be refused because of it."""
     names = {leaf: reach.nodes.get(leaf, "") for leaf in leaves}
     inside = frozenset(name for name in names.values() if name in reach.selected)
     outside = sorted(leaf for leaf, name in names.items() if name not in reach.selected)
@@ -91,7 +103,7 @@ def _decided(maker: Maker, leaves: frozenset[Item], reach: Reach) -> Unmet | boo
 
 
 def _leaves(item: Item, known: Mapping[Item, Maker], nodes: Mapping[Item, str]) -> frozenset[Item]:
-    """The Applications it makes, itself or through others that are nothing but makers."""
+    """Its descendants, except for those that are themselves parents and not nodes."""
     reached: set[Item] = set()
     todo = [item]
     while todo:
@@ -103,7 +115,7 @@ def _leaves(item: Item, known: Mapping[Item, Maker], nodes: Mapping[Item, str]) 
 
 
 def _from_the_top(known: Mapping[Item, Maker]) -> list[Item]:
-    """What makes a maker comes before it; a circle is entered by name."""
+    """Every parent after its own parents; a cycle is entered at its first key in sort order."""
     order: dict[Item, None] = {}
     above = {item: sorted(upper for upper, maker in known.items() if item in maker.makes) for item in known}
 

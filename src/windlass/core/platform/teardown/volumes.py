@@ -1,4 +1,4 @@
-"""Which claims and volumes a removal means, and what becomes of them. Pure."""
+"""Which PersistentVolumeClaims and PersistentVolumes a teardown affects, and what happens to them. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What makes a claim for every pod of a StatefulSet."""
+    """A volumeClaimTemplate of a StatefulSet, from which each of its pods gets a claim."""
 
     name: str
     set_name: str
@@ -44,21 +44,24 @@ class Volume:
     name: str
     claim: Place
     is_retained: bool
-    """The data stays when its claim goes."""
+    """Its reclaim policy is Retain: the volume and its data outlive the claim."""
     driver: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """What a removal means: claims it made, templates of its StatefulSets, namespaces that are its own."""
+    """The claims that a teardown affects."""
 
     claims: frozenset[Place]
+    """Claims that the removed Applications manage."""
     templates: tuple[Template, ...]
+    """Templates of their StatefulSets."""
     namespaces: frozenset[str]
+    """Namespaces that only they use: every claim in these is affected."""
 
 
 def foretold(policy: Policy, volumes: Iterable[Volume]) -> list[str]:
-    """What a removal does with each."""
+    """One line per volume: what a teardown with this policy does to it."""
     words = {
         Policy.RETAIN: "is retained",
         Policy.DELETE: "goes, and its data with it",
@@ -73,17 +76,20 @@ def foretold(policy: Policy, volumes: Iterable[Volume]) -> list[str]:
 
 
 def claims_of_sets(claims: Iterable[Claim], templates: Collection[Template]) -> tuple[Claim, ...]:
-    """Nothing removes these when their StatefulSet goes."""
+    """Claims created from these templates. Kubernetes does not delete them with their StatefulSet."""
     return tuple(claim for claim in claims if any(template.made(claim.place) for template in templates))
 
 
 def endangered(claims: Iterable[Claim], volumes: Iterable[Volume], meant: Meant) -> tuple[Volume, ...]:
-    """Bound volumes whose claim goes, or might go with its namespace."""
+    """Those of the bound volumes whose claim is deleted, or may be deleted with its namespace."""
     theirs = {claim.place for claim in claims_of_sets(claims, meant.templates)} | meant.claims
     return tuple(each for each in volumes if each.claim in theirs or each.claim[0] in meant.namespaces)
 
 
 def class_for(driver: str, classes: Collection[tuple[str, str, bool]]) -> str:
-    """The snapshot class of a driver, its default one before others; classes are (name, driver, is default)."""
+    """The VolumeSnapshotClass of a driver, preferably the default; empty if there is none.
+
+    `classes` are (name, driver, is default).
+    """
     fitting = sorted((not is_default, name) for name, of, is_default in classes if of == driver)
     return fitting[0][1] if fitting else ""

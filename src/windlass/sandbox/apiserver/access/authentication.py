@@ -1,4 +1,4 @@
-"""Who is asking: bearer tokens that the sandbox issued itself, and impersonation."""
+"""Authentication: bearer tokens that the sandbox issues, and impersonation."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Identities:
         self._key = sources.chance.getrandbits(256).to_bytes(32, "big")
         self._verified = lru_cache(maxsize=256)(self._verify)
         self.unknown = ANONYMOUS
-        """Who comes without credentials."""
+        """User of requests without credentials."""
         self.admin_token = self.token_for(ADMIN)
 
     def token_for(self, user: User) -> str:
-        """A token without end for any identity, for kubeconfigs and tests."""
+        """A token that never expires, for kubeconfigs and tests."""
         return self._signed({"sub": user.name, "groups": list(user.groups), "uid": user.uid})
 
     def service_account_token(self, account: Stored, spec: Body) -> Body:
-        """The status of a TokenRequest."""
+        """Issue a token; returns the status of the TokenRequest."""
         seconds = int(spec.get("expirationSeconds") or 3600)
         now = int(self._sources.now().timestamp())
         bound = spec.get("boundObjectRef") or {}
@@ -62,7 +62,11 @@ class Identities:
         return {"token": self._signed(claims), "expirationTimestamp": told(ends)}
 
     def user_of(self, token: str, audiences: list[str] | None = None) -> User | None:
-        """The owner of a token that is ours, not expired, meant for us, and whose account is still the same."""
+        """The user of a token; `None` if it is not valid.
+
+        A valid token was issued here, has not expired, is for one of the audiences (default: the API server), and its
+        service account and pod still exist with the same uid.
+        """
         claims = self._verified(token)
         if claims is None:
             return None
@@ -114,13 +118,13 @@ def account_user(namespace: str, name: str, uid: str = "") -> User:
 
 
 def controller(name: str, namespace: str = "kube-system") -> User:
-    """A part of the cluster itself: it may do everything."""
+    """The user of one of the cluster's own controllers, which may do everything."""
     account = account_user(namespace, name)
     return User(account.name, (*account.groups, MASTERS))
 
 
 def impersonated(headers: Mapping[str, str]) -> User:
-    """Whom the caller wants to be taken for."""
+    """The user that the request wants to impersonate."""
     name = headers["Impersonate-User"]
     prefix, _, rest = name.partition("system:serviceaccount:")
     if not prefix and rest:

@@ -1,4 +1,4 @@
-"""A throw-away authority and a certificate for 127.0.0.1, made by the `openssl` program."""
+"""Temporary CA and server certificate for 127.0.0.1, created with the `openssl` program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"
 
 
 def made() -> tuple[ssl.SSLContext, bytes]:
-    """What a server needs, and the authority's certificate for its clients."""
+    """TLS context for the server, and the CA certificate (PEM) for its clients."""
     with TemporaryDirectory(prefix="windlass-sandbox-") as name:
         place = Path(name)
         ca, key, chain = place / "ca.pem", place / "key.pem", place / "cert.pem"
@@ -30,7 +30,7 @@ def made() -> tuple[ssl.SSLContext, bytes]:
 def _openssl(*arguments: str) -> None:
     command = ["openssl", "req", "-x509", "-days", DAYS, *arguments]
     try:
-        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - a fixed program and our own arguments
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed program and arguments
     except FileNotFoundError:
         raise InvalidInput("TLS needs the `openssl` program", hint="leave out --tls to serve plain HTTP") from None
     except subprocess.CalledProcessError as error:

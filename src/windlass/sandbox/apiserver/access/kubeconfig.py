@@ -1,4 +1,4 @@
-"""The kubeconfig that leads to a sandbox."""
+"""Kubeconfig of a sandbox."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ users:
 
 
 def rendered(address: str, token: str, authority: bytes = b"") -> str:
-    """With the certificate of the sandbox's own authority where it serves TLS."""
+    """The kubeconfig file; the CA certificate is needed if the sandbox serves TLS."""
     line = f"\n    certificate-authority-data: {base64.b64encode(authority).decode()}" if authority else ""
     return TEMPLATE.format(mark=MARK, address=address, token=token, authority=line)

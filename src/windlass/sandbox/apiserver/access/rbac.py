@@ -1,4 +1,4 @@
-"""Who may: Roles, ClusterRoles and their bindings, where enforcement is switched on. And the review APIs."""
+"""RBAC authorization with Roles, ClusterRoles and their bindings (if enforced), and the review APIs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
 
 RBAC = "rbac.authorization.k8s.io"
-# What every authenticated identity may do, as the real server's own roles say.
+# Rules for every authenticated user, as in the default ClusterRoles of a real cluster.
 EVERYBODY: list[Body] = [
     {"verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
      "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]},
@@ -33,12 +33,12 @@ PUBLIC: Body = {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attributes:
-    """What somebody wants to do, in RBAC's words."""
+    """What a user wants to do, in terms of RBAC."""
 
     verb: str
     group: str = ""
     resource: str = ""
-    """With its subresource: `pods/log`."""
+    """Including the subresource: `pods/log`."""
     namespace: str = ""
     name: str = ""
     path: str = ""
@@ -75,7 +75,7 @@ class Authorizing:
             raise api_status.Refusal(403, "Forbidden", f'users "{name}" is forbidden: {what}', details)
 
     def require_held(self, ask: Ask, after: Body) -> None:
-        """Nobody may grant what they do not have."""
+        """Prevent privilege escalation: a user may grant only permissions that they have."""
         if ask.kind.group != RBAC or not self.enforce or MASTERS in ask.user.groups:
             return
         granted = after.get("rules") or (self._role(after["roleRef"], ask.namespace) if "roleRef" in after else [])
@@ -100,13 +100,13 @@ class Authorizing:
         return self._reason(user, wanted) is not None
 
     def _reason(self, user: User, wanted: Attributes) -> str | None:
-        """Why it is allowed; None if it is not."""
+        """Why the user may do this, as a text; `None` if they may not."""
         if not self.enforce or MASTERS in user.groups:
             return ""
         return next((why for why, rule in self.rules(user, wanted.namespace) if _grants(rule, wanted)), None)
 
     def rules(self, user: User, namespace: str) -> Iterator[tuple[str, Body]]:
-        """What a user may in a namespace, each rule with where it comes from."""
+        """The rules that apply to a user in a namespace, each with the reason why it applies."""
         yield from ((("", rule) for rule in EVERYBODY) if AUTHENTICATED in user.groups else [("", PUBLIC)])
         bindings = [(f"clusterrolebindings.{RBAC}", "")]
         bindings += [(f"rolebindings.{RBAC}", namespace)] if namespace else []
@@ -131,7 +131,7 @@ class Authorizing:
         return rules
 
     def review(self, ask: Ask) -> Body:
-        """Answers a question in the form of an object."""
+        """Fill in the status of a review object (TokenReview, SubjectAccessReview and others)."""
         spec = (ask.body or {}).get("spec") or {}
         answer = {
             "TokenReview": self._token_review,

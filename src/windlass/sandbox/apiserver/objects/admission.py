@@ -1,4 +1,4 @@
-"""What the server itself fills in and refuses for single built-in kinds, as a table of small functions."""
+"""Defaults and validation of individual built-in kinds."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _containers(pod_spec: Any) -> None:
 
 
 def _service(body: Body, before: Body | None) -> None:
-    """An address that follows from the uid: the same in every run of one seed."""
+    """Default the ports and the cluster IP, which is derived from the uid: the same in every run with one seed."""
     spec = body.setdefault("spec", {})
     for port in spec.get("ports", ()):
         port.setdefault("targetPort", port.get("port"))
@@ -86,7 +86,7 @@ def _service(body: Body, before: Body | None) -> None:
 
 
 def fill_in(kind_id: str, body: Body, before: Body | None = None) -> None:
-    """In place, after the defaults of the schema."""
+    """Set defaults in place, after those of the schema."""
     if before is None and kind_id in ON_CREATE:
         ON_CREATE[kind_id](body)
     if kind_id == "services":
@@ -107,7 +107,7 @@ TEMPLATED = frozenset({"deployments.apps", "statefulsets.apps", "daemonsets.apps
 
 
 def errors(kind_id: str, before: Body | None, after: Body) -> list[FieldError]:
-    """What is wrong with a built-in object, alone or as a change."""
+    """Validation errors of a built-in object, including changes of immutable fields."""
     found: list[FieldError] = []
     spec = after.get("spec", {})
     if kind_id in TEMPLATED:
@@ -209,7 +209,10 @@ def _immutable_errors(kind_id: str, before: Body, after: Body) -> list[FieldErro
 
 
 def _fixed_part(pod: Body) -> Body:
-    """What of a pod's spec nobody may change. A node is assigned once; here that is an ordinary write."""
+    """The part of a pod's spec that cannot be updated.
+
+    `nodeName` counts as mutable: a real cluster assigns the node once, with a binding, the sandbox with an update.
+    """
     spec = {name: value for name, value in pod.get("spec", {}).items() if name not in POD_CHANGES}
     for group in ("containers", "initContainers"):
         if group in spec:

@@ -1,4 +1,4 @@
-"""The built-in kinds as tables: names, subresources, how their lists are keyed, what the server fills in."""
+"""Tables of the built-in kinds: names, subresources, list keys and defaults (see `parse_compact_schema`)."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ SKETCHES = {
     "Ingress": 'status={"loadBalancer":{}}',
 }
 
-# api version, plural, kind, flags, short names. Flags: C cluster-wide, s status, g generation, c scale, d a DELETE
-# answers with the object, n no DELETE of the collection, u a PUT needs a resourceVersion, a shown by `kubectl get
-# all`, q a question, never stored.
+# Columns: apiVersion, plural, kind, flags, short names. Flags: C cluster-scoped, s status, g generation, c scale,
+# d a DELETE returns the object, n no deletecollection, u a PUT needs a resourceVersion, a category `all` (`kubectl get
+# all`), q a review, never stored.
 TABLE = """
 v1                              namespaces                       Namespace                       Csn   ns
 v1                              pods                             Pod                             sgda  po
@@ -169,7 +169,7 @@ TOPS = {
     "ValidatingWebhookConfiguration": "webhooks",
     "MutatingWebhookConfiguration": "webhooks",
 }
-"""The fields of kinds that are not made of spec and status."""
+"""Top-level fields of the kinds that do not consist of spec and status."""
 EXTRA_SUBRESOURCES = {
     "pods": {"log", "eviction"},
     "serviceaccounts": {"token"},

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: the kinds they define, and their own status."""
+"""CustomResourceDefinitions: the kinds they define, their validation and their status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA = "spec.versions[{}].schema.openAPIV3Schema"
 
 
 def kinds_of(definition: Body) -> Iterator[Kind]:
-    """The served versions, the stored one first."""
+    """The served versions, the storage version first."""
     spec = definition["spec"]
     names = spec["names"]
     for version in sorted(spec["versions"], key=lambda version: not version.get("storage")):
@@ -63,7 +63,7 @@ def _scale(found: Body) -> ScalePaths:
 
 
 def errors(definition: Body) -> list[FieldError]:
-    """The mistakes that would otherwise break the sandbox, or that a real server is known to refuse."""
+    """Validation errors: problems that would break the sandbox, or that the real server is known to reject."""
     spec, found = definition.get("spec", {}), []
     names = spec.get("names", {})
     wanted = f"{names.get('plural')}.{spec.get('group')}"
@@ -104,7 +104,7 @@ def _version_errors(version: Body, where: str) -> list[FieldError]:
 
 
 def status(definition: Body, now: str, *, accepted: bool) -> Body:
-    """The verdict on a definition: served, or in the way of another."""
+    """Status of a CustomResourceDefinition: established, or rejected because its kind is already in use."""
     spec = definition["spec"]
     rows = ACCEPTED if accepted else REJECTED
     conditions: list[Any] = [
@@ -116,7 +116,7 @@ def status(definition: Body, now: str, *, accepted: bool) -> Body:
 
 
 def prepare(definition: Body) -> None:
-    """What a definition gets when it is created, in place: names that follow from others, a first status."""
+    """Set in place what the server adds on create: derived names, the cleanup finalizer, an initial status."""
     spec = definition["spec"]
     names = spec["names"]
     spec["names"] = {"singular": names["kind"].lower(), "listKind": f"{names['kind']}List", **names}

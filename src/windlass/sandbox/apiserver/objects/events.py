@@ -1,4 +1,4 @@
-"""Events of the core group as events.k8s.io shows them, one by one. Pure."""
+"""Conversion of single core/v1 Events to events.k8s.io/v1. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Sets of field paths as trees of FieldsV1 steps: `f:` a field, `k:` a keyed item, `v:` a value, `.` the place itself.
+"""Sets of field paths as trees of FieldsV1 steps: `f:` a field, `k:` a keyed item, `v:` a value, `.` the node itself.
 
-A member without children is an empty object, as on the wire; what compares values gives it `.`, until rendered. Pure.
+In FieldsV1, a member without children is an empty object. The functions that compute sets from values give such a
+member a `.` instead; `to_fields_v1` removes it. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 FieldSet = dict[str, Any]
 MEMBER: FieldSet = {".": {}}
-# Maps of built-in kinds that come into being as fields of their own; other objects there always exist.
+# Maps of built-in kinds that are members of a field set themselves; other objects there always exist.
 MAPS = frozenset({"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests"})
 
 
@@ -62,7 +63,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet, above: str = "") -> Iterator[str]:
-    """Members as messages show them: `.spec.containers[name="main"].image`."""
+    """Members as paths in error messages: `.spec.containers[name="main"].image`."""
     for step, child in sorted(fields.items()):
         if step == ".":
             yield above
@@ -81,7 +82,7 @@ def _shown_step(step: str) -> str:
 
 
 def claimed(value: Any, node: Node, path: str = "") -> FieldSet:
-    """What a manager that applies this value comes to own."""
+    """The fields that a manager owns after applying this value."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
         for name, child in value.items():
@@ -103,7 +104,7 @@ def claimed(value: Any, node: Node, path: str = "") -> FieldSet:
 
 
 def whole(value: Any, node: Node, name: str = "") -> FieldSet:
-    """Every place in a value that comes or goes as a whole."""
+    """Every field of a value that is added or removed as a whole."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
         for key, child in value.items():
@@ -117,7 +118,7 @@ def whole(value: Any, node: Node, name: str = "") -> FieldSet:
 
 
 def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
-    """What was written (added or changed) and what was removed between two states."""
+    """The fields that were written (added or changed) and those that were removed between two states."""
     if is_granular_map(old, node) and is_granular_map(new, node):
         return _compared_parts(old, new, node, "f:")
     if is_granular_list(old, node) and is_granular_list(new, node):
@@ -148,7 +149,7 @@ def _compared_parts(before: Body, after: Body, node: Node, mark: str) -> tuple[F
 
 
 def _entire(step: str, value: Any, node: Node) -> FieldSet:
-    """All of a place that has come or gone; an item of a keyed list is a place of its own."""
+    """All fields of a child that was added or removed; an item of a keyed list is a member itself."""
     return {".": {}, **whole(value, node)} if step[0] == "k" else whole(value, node, step[2:])
 
 
@@ -161,7 +162,7 @@ def is_granular_list(value: Any, node: Node) -> bool:
 
 
 def keyed(items: list[Any], node: Node) -> dict[str, Any]:
-    """Items of a set or of a keyed list by their step."""
+    """Items of a set or keyed list by their step."""
     return {_step(item, node): item for item in items}
 
 

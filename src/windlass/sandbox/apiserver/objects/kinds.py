@@ -1,4 +1,4 @@
-"""Kinds as the server serves them, and the catalogue of those it serves now."""
+"""`ServedKind`: one version of a kind, and `Catalogue`: the kinds that the server currently serves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READ_WRITE = ("create", "delete", "deletecollection", "get", "list", "patch", "u
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a kind keeps what its scale subresource shows."""
+    """Paths of the fields that the scale subresource maps to."""
 
     replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
@@ -41,18 +41,18 @@ class Kind:
     subresources: frozenset[str] = frozenset()
     has_generation: bool = False
     unconditional: bool = True
-    """Whether a PUT without resourceVersion overwrites whatever is there."""
+    """Whether a PUT without resourceVersion overwrites the stored object."""
     returns_deleted: bool = False
-    """Whether DELETE answers with the object that is gone instead of a Status."""
+    """Whether DELETE returns the deleted object instead of a Status."""
     schema: Node = field(default=OPEN, compare=False)
     scale: ScalePaths | None = None
     custom: bool = False
     published: dict[str, Any] | None = field(default=None, compare=False)
-    """The schema as its definition states it, for OpenAPI."""
+    """The schema from the CustomResourceDefinition, for OpenAPI documents."""
 
     @cached_property
     def id(self) -> str:
-        """`deployments.apps`: the same for all versions of a kind."""
+        """`deployments.apps`; the same for all versions of a kind."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @cached_property
@@ -61,7 +61,7 @@ class Kind:
 
     @cached_property
     def head(self) -> dict[str, str]:
-        """What every object of this kind says of itself."""
+        """kind and apiVersion of every object of this kind."""
         return {"kind": self.kind, "apiVersion": self.api_version}
 
     @property
@@ -70,17 +70,17 @@ class Kind:
 
     @cached_property
     def prefix(self) -> bytes:
-        """How the JSON of every object of this kind begins."""
+        """Start of the JSON of every object of this kind; `StoredObject.tail` is the rest."""
         return msgspec.json.encode(self.head)[:-1] + b","
 
     @property
     def is_virtual(self) -> bool:
-        """Nothing of it is stored: a question in the form of an object."""
+        """Whether objects of this kind are never stored: reviews, which are only created."""
         return self.verbs == ("create",)
 
 
 def _priority(version: str) -> tuple[int, int, int]:
-    """v2 before v1 before v1beta2 before v1beta1 before v1alpha1."""
+    """Sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1."""
     found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
     if not found:
         return (0, 0, 0)
@@ -88,7 +88,7 @@ def _priority(version: str) -> tuple[int, int, int]:
 
 
 class Catalogue:
-    """What is served now, in order of appearance; the first version of a kind is the preferred one."""
+    """The served kinds, in the order in which they were added. The first version of a kind is the preferred one."""
 
     def __init__(self, kinds: Iterable[Kind]) -> None:
         self._kinds: dict[tuple[str, str, str], Kind] = {}
@@ -115,11 +115,11 @@ class Catalogue:
         return any(kind.group == group and not kind.custom for kind in self._kinds.values())
 
     def find(self, kind_id: str) -> Kind | None:
-        """By `deployments.apps`."""
+        """The preferred version of a kind, by its id such as `deployments.apps`."""
         return self._first.get(kind_id)
 
     def named(self, api_version: str, kind: str) -> Kind | None:
-        """By what an object says of itself."""
+        """The kind of an object with this apiVersion and kind."""
         return self._named.get((api_version, kind))
 
     def versions(self) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""Who owns which field: managedFields after ordinary writes, and server-side apply with its conflicts. Pure."""
+"""Managed fields: field ownership after updates, and server-side apply with conflicts. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.objects.schemas import Node
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-# Set by the server or part of the address: nobody owns these.
+# Set by the server or part of the URL: no manager owns these fields.
 UNOWNED_META = frozenset({
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion",
 })  # fmt: skip
@@ -25,7 +25,7 @@ UNOWNED = frozenset({"f:apiVersion", "f:kind", "f:metadata"})
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """Who writes, and through which door."""
+    """An entry of managedFields: who writes, how, and through which subresource."""
 
     manager: str
     operation: str
@@ -35,7 +35,7 @@ class Writer(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Appliers are told apart without the version they speak."""
+        """Identity of the manager; for Apply the apiVersion is not part of it."""
         version = "" if self.operation == "Apply" else self.api_version
         return (self.manager, self.operation, version, self.subresource)
 
@@ -78,12 +78,12 @@ def with_managers(body: Body, managers: Managers) -> Body:
 
 
 def after_update(old: Body, new: Body, node: Node, writer: Writer) -> Body:
-    """The new state with the writer owning what it changed, and everybody else having lost that."""
+    """The new state, in which `manager` owns the fields that changed and all other managers have lost them."""
     written, removed = (_owned(fields) for fields in field_sets.compared(old, new, node))
     given = new["metadata"].get("managedFields")
     managers = managers_of(old if given is None else new)
     if given is not None and not any(given):
-        return with_managers(new, {})  # an empty entry is how a client asks to forget them all
+        return with_managers(new, {})  # with an empty list or entry a client clears managedFields
     if not written and not removed:
         return with_managers(new, managers)
     lost = field_sets.union(written, removed)
@@ -94,7 +94,7 @@ def after_update(old: Body, new: Body, node: Node, writer: Writer) -> Body:
 
 
 def applied(live: Body | None, config: Body, node: Node, writer: Writer, *, force: bool) -> Body:
-    """The state after server-side apply. Raises a conflict that names every manager and field in the way."""
+    """The object after server-side apply. Raises a conflict that lists every conflicting manager and field."""
     base = live or {"metadata": {}}
     if config["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -136,7 +136,7 @@ def _conflict(found: list[tuple[Writer, FieldSet]]) -> Refusal:
 
 
 def _owned(found: FieldSet) -> FieldSet:
-    """Without the parts that are no fields of anybody."""
+    """The field set without the fields that no manager can own."""
     if not found:
         return found
     fields = field_sets.render(found)
@@ -160,7 +160,7 @@ def _merged(base: Any, config: Any, node: Node) -> Any:
 
 
 def _merged_list(base: list[Any], config: list[Any], node: Node) -> list[Any]:
-    """In the applied order; what only was there comes before the next that is shared, or first."""
+    """Merge in the order of `config`. Items only in `base` come before the next item in both, else before the rest."""
     before, after = field_sets.keyed(base, node), field_sets.keyed(config, node)
     left, right = deque(before), deque(after)
     shared = deque(step for step in after if step in before)
@@ -169,7 +169,7 @@ def _merged_list(base: list[Any], config: list[Any], node: Node) -> list[Any]:
         if left and left[0] not in after:
             merged.append(before[left.popleft()])
         elif left and (not shared or left[0] != shared[0]):
-            left.popleft()  # taken already, or its turn comes with the applied order
+            left.popleft()  # already merged, or merged later in the applied order
         else:
             step = right.popleft()
             merged.append(_merged(before[step], after[step], node.item) if step in before else after[step])
@@ -179,7 +179,7 @@ def _merged_list(base: list[Any], config: list[Any], node: Node) -> list[Any]:
 
 
 def _drop(value: Any, node: Node, last: FieldSet, owned: FieldSet) -> None:
-    """Removes what was applied the last time and is owned by nobody now, in place."""
+    """Remove in place what the manager applied last time and no manager owns now."""
     if isinstance(value, dict):
         for step, below in last.items():
             name = step[2:]

@@ -1,4 +1,4 @@
-"""What names, labels, annotations, finalizers and owner references may look like. Pure."""
+"""Validation of names, labels, annotations, finalizers and owner references. Pure."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes", C
 CHECKED = ("name", "labels", "annotations", "ownerReferences", "finalizers")
 LONGEST_NAME = 253
 MOST_ANNOTATIONS = 256 << 10  # bytes, keys and values together
-# Kinds whose names are labels; of rbac.authorization.k8s.io any path segment is a name.
+# Kinds whose names must be DNS labels. In rbac.authorization.k8s.io any path segment is a valid name.
 SHORT_NAMES = frozenset({"namespaces", "services"})
 
 
 def metadata_errors(kind: Kind, meta: Body, known: Body | None = None) -> list[FieldError]:
-    """What is wrong. What is as in `known` was right before, and still is."""
+    """Errors of the metadata; none if the validated fields equal those of `previous`, which was valid."""
     if known is not None and all(meta.get(name) == known.get(name) for name in CHECKED):
         return []
     return [*_name_errors(kind, meta.get("name", "")), *_map_errors(meta), *_reference_errors(kind, meta)]

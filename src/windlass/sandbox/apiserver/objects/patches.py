@@ -1,4 +1,4 @@
-"""Merge patch, JSON patch and strategic merge patch. Each gives a new value and leaves the old one alone. Pure."""
+"""Merge patch, JSON patch and strategic merge patch. Each returns a new value and does not modify its target. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def merge(target: Any, patch: Any) -> Any:
 
 
 def strategic(target: Any, patch: Any, node: Node) -> Any:
-    """A merge patch in which keyed lists are merged item by item, with `$patch` and its like."""
+    """A merge patch that merges keyed lists item by item and understands directives such as `$patch`."""
     if not isinstance(patch, dict):
         return patch
     if patch.get("$patch") == "replace":
@@ -96,7 +96,7 @@ def _operate(value: Any, operation: dict[str, Any]) -> Any:
         return _remove(value, path)
     if kind == "replace":
         if isinstance(parent := _at(value, path[:-1]), dict):
-            return _add(value, path, operation["value"])  # a missing key is added, as the real server does
+            return _add(value, path, operation["value"])  # like the real server, add a missing key
         parent[int(path[-1])] = operation["value"]
         return value
     if kind == "add":

@@ -1,7 +1,7 @@
-"""Whether an object fits its schema, and what the server says where it does not. Pure.
+"""Validation of objects against their schema, with the real server's error messages. Pure.
 
-CEL rules and the rarer words of JSON Schema (oneOf and its like, multipleOf, exclusive bounds, numbers of properties)
-are left to the real server.
+CEL rules and the rarer keywords of JSON Schema (oneOf, anyOf, allOf, not, multipleOf, exclusive bounds, minProperties,
+maxProperties) are not implemented.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[FieldError]:
-    """What is wrong. What equals `known` was valid before, and still is."""
+    """Validation errors. Parts that equal `previous`, which was valid, are not validated again."""
     found: list[FieldError] = []
     _judge(value, node, path, known, found)
     return found
 
 
 def mistyped(value: Any, node: Node, known: Any = None) -> str:
-    """The first field that has a value of another type than its own, and what is wrong with it."""
+    """Path and message of the first field with a value of the wrong type; empty if there is none."""
     found = (error for error in errors(value, node, "", known) if error.reason == "FieldValueTypeInvalid")
     return next((f"{error.field}: {error.message}" for error in found), "")
 
@@ -71,7 +71,7 @@ def _judge(value: Any, node: Node, path: str, known: Any, found: list[FieldError
 
 
 def _wrong_type(value: Any, node: Node) -> str:
-    """The type that was wanted, if another came."""
+    """The expected type if the value has another; else empty."""
     if node.int_or_string:
         fits = isinstance(value, int | str) and not isinstance(value, bool)
         return "" if fits else "integer,string"

@@ -1,4 +1,4 @@
-"""Structural schemas: what a kind's fields are, what is filled in, what is dropped, how lists are keyed. Pure."""
+"""Structural schemas: fields of a kind, defaulting and pruning, and list keys. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NESTED = (dict, list)
 
 
 class Node(msgspec.Struct, rename="camel", eq=False):
-    """One place in a schema, in the words of OpenAPI as CustomResourceDefinitions use them."""
+    """A node of an OpenAPI schema, with the keywords that CustomResourceDefinitions use."""
 
     type: str = ""
     format: str = ""
@@ -38,10 +38,10 @@ class Node(msgspec.Struct, rename="camel", eq=False):
     list_keys: tuple[str, ...] = msgspec.field(name="x-kubernetes-list-map-keys", default=())
     map_type: str = msgspec.field(name="x-kubernetes-map-type", default="granular")
     sketched: bool = False
-    """Of a built-in kind: what is not told is a known field all the same."""
+    """Part of a built-in kind, whose compact schema omits most fields: an unlisted field is not unknown."""
 
     def at(self, name: str) -> Node:
-        """The schema of a field; open where none is told."""
+        """The schema of a field; an open schema if none is defined."""
         found = self.properties.get(name)
         if found is not None:
             return found
@@ -59,9 +59,10 @@ SKETCHED = Node(preserves=True, sketched=True)
 
 
 def shaped(value: Any, node: Node, known: Any, unknown: list[str], path: str = "", *, nulls: bool) -> Any:
-    """A copy as the schema wants it: without fields that it does not know, which are named, and with defaults.
+    """A copy without unknown fields and with defaults; appends the paths of unknown fields to `unknown`.
 
-    What equals `known` is right already, and is not copied. Null stays where a schema allows it, or nowhere.
+    A value that equals `previous` is not processed again: `previous` itself is returned. With `keep_nulls`, null values
+    stay unless the schema of the field is not nullable; without it, they are removed.
     """
     if value is known or value == known:
         return known
@@ -90,7 +91,7 @@ def shaped(value: Any, node: Node, known: Any, unknown: list[str], path: str = "
 
 @lru_cache(maxsize=10_000)
 def tells(node: Node) -> bool:
-    """Whether it says what a value may be, here or below: a sketch often says no more than how a list is keyed."""
+    """Whether it restricts values, here or below: a compact schema often defines only the keys of lists."""
     if node is OPEN or not node.sketched or node.type or node.default is not msgspec.UNSET:
         return node is not OPEN
     below = [*node.properties.values(), node.items, node.additional_properties]
@@ -119,11 +120,11 @@ def read(schema: Body) -> Node:
 
 
 def sketch(text: str, parts: dict[str, Node] | None = None) -> Node:
-    """A schema that is open but for what its lines say: how lists are keyed, what is whole, what is filled in.
+    """An open schema, except for what the lines define: list keys, atomic maps, types and defaults.
 
-    `spec.containers[name] @container` is a list keyed by name whose items are the part named container,
-    `finalizers[]` a set, `spec.selector{}` a map owned as a whole, `spec.replicas:integer=1` a type and a default,
-    `data:texts` a mapping to text, `data:coded` one to base64, `spec.renewTime:time` a moment.
+    `spec.containers[name] @container` is a list keyed by name whose items have the fields of the part `container`,
+    `finalizers[]` is a set, `spec.selector{}` an atomic map, `spec.replicas:integer=1` has a type and a default,
+    `data:texts` is a map to strings, `data:coded` a map to base64, `spec.renewTime:time` a timestamp.
     """
     root = Node(preserves=True, sketched=True)
     for line in filter(None, map(str.strip, text.splitlines())):

@@ -1,4 +1,4 @@
-"""Label and field selectors: parsed once, asked per object. Pure."""
+"""Label and field selectors: parsed once, matched against each object. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SET = re.compile(rf"\s*{_KEY}\s+(in|notin)\s*\(([^()]*)\)\s*")
 _EXISTS = re.compile(rf"\s*(!?)\s*{_KEY}\s*")
 _EQUALS = re.compile(rf"\s*{_KEY}\s*(==|=|!=|<|>)\s*([^\s!=,()<>]*)\s*")
 _FIELD = re.compile(r"\s*([^!=]+?)\s*(==|=|!=)\s*(.*?)\s*")
-_COMMAS = re.compile(r",(?![^(]*\))")  # not those inside parentheses
+_COMMAS = re.compile(r",(?![^(]*\))")  # commas that are not inside parentheses
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def parse_fields(text: str) -> Requirements:
 
 
 def of_label_selector(selector: Mapping[str, Any]) -> Requirements:
-    """A LabelSelector object, as workloads and budgets carry it."""
+    """The requirements of a LabelSelector object, as in workloads and PodDisruptionBudgets."""
     words = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
     equal = [Requirement(key, "in", (value,)) for key, value in sorted(selector.get("matchLabels", {}).items())]
     rows = selector.get("matchExpressions", ())
@@ -78,7 +78,7 @@ def match(requirements: Requirements, find: Callable[[str], str | None]) -> bool
 
 
 def field_at(item: Mapping[str, Any], path: str) -> str:
-    """The text of a field, empty where it is not set."""
+    """The value of a field as a string; empty if it is not set."""
     value = at_path(item, path)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -86,7 +86,7 @@ def field_at(item: Mapping[str, Any], path: str) -> str:
 
 
 def at_path(value: Any, path: str) -> Any:
-    """What stands at `.spec.replicas`; None where there is nothing."""
+    """The value at a path such as `.spec.replicas`; `None` if it is not set."""
     for name in path.strip(".").split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -1,4 +1,4 @@
-"""The server's refusals, word for word: what clients parse, match and show."""
+"""Errors of the API server as Status objects, with the exact texts of the real server, which clients match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 
 class Kind(Protocol):
-    """What a refusal says of a kind."""
+    """The names of a kind that appear in error messages."""
 
     @property
     def group(self) -> str: ...
@@ -28,7 +28,7 @@ class Kind(Protocol):
 
 
 class Refusal(Exception):
-    """A request that is answered with a Status of failure."""
+    """A request failed; the response is a Status object."""
 
     def __init__(self, code: int, reason: str, message: str, details: Body | None = None) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class Refusal(Exception):
         self.details = details
         self.list_meta: Body = {}
         self.text = ""
-        """Sent instead of a Status, where the server itself does not know the path."""
+        """Plain text to send instead of a Status, for paths that no API group serves."""
 
     @property
     def body(self) -> Body:
@@ -48,7 +48,7 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field."""
+    """One validation error of one field."""
 
     reason: str
     field: str
@@ -87,7 +87,7 @@ def too_long(field: str, most: int) -> FieldError:
 
 
 def shown(value: Any) -> str:
-    """A value as Go prints it in messages."""
+    """A value as the real server prints it in error messages."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str):
@@ -110,7 +110,7 @@ def unknown_path() -> Refusal:
 
 
 def nowhere() -> Refusal:
-    """A path in a group that no part of the server serves."""
+    """The error for a path in an API group that is not served."""
     refusal = unknown_path()
     refusal.text = "404 page not found\n"
     return refusal
@@ -141,7 +141,7 @@ def forbidden(kind: Kind, name: str, why: str) -> Refusal:
 
 
 def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> Refusal:
-    """Errors are told in order and each once."""
+    """The error for an invalid object; lists field errors in order, without duplicates."""
     unique = list(dict.fromkeys(errors))
     texts = [f"{error.field}: {error.message}" for error in unique]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -167,7 +167,7 @@ def method_not_allowed() -> Refusal:
 
 
 def broken(message: str) -> Refusal:
-    """What the real server stumbles over: an answer without a reason."""
+    """Code 500 without a reason, as the real server answers some invalid requests."""
     return Refusal(500, "", message)
 
 
@@ -185,5 +185,5 @@ def success(kind: Kind, name: str, uid: str) -> Body:
 
 
 def present(body: Body) -> Body:
-    """Without what is null or an empty list or mapping."""
+    """The mapping without values that are null, an empty list or an empty mapping."""
     return {name: value for name, value in body.items() if value is not None and value not in ({}, [])}

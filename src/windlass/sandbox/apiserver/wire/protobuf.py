@@ -1,4 +1,4 @@
-"""The few objects that kubectl sends as protobuf: access reviews, tokens, what `kubectl create` makes from flags."""
+"""Decoding of the kinds that kubectl sends as protobuf: reviews, TokenRequests, and objects of `kubectl create`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 MEDIA = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\0"
 INSTEAD = "of kinds with many fields the sandbox reads no protobuf: add --dry-run=client -o yaml | kubectl create -f -"
-# Field numbers of messages: name and type. A mapping is a message, "texts" a map of text to text, "coded" one to bytes.
+# Fields of messages by number: name and type. A dict is a message, "texts" a map to strings, "coded" a map to bytes,
+# None a field to skip.
 META: dict[int, tuple[str, Any]] = {
     1: ("name", "text"), 2: ("generateName", "text"), 3: ("namespace", "text"), 4: ("", None), 5: ("", None),
     6: ("", None), 7: ("", None), 8: ("", None), 11: ("labels", "texts"), 12: ("annotations", "texts"),
@@ -37,7 +38,7 @@ MESSAGES: dict[str, dict[int, tuple[str, Any]]] = {
 
 
 def decoded(data: bytes) -> Body | None:
-    """An object, or None for one that is not known here."""
+    """The decoded object; `None` if its kind or one of its fields is not supported."""
     envelope = dict(_fields(data[len(MAGIC) :])) if data.startswith(MAGIC) else {}
     head = _message(envelope.get(1, b""), {1: ("apiVersion", "text"), 2: ("kind", "text")})
     table = MESSAGES.get(head.get("kind", ""))

@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it: without timestamps, which are strings there."""
+"""YAML as Kubernetes parses it: timestamps stay strings."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ Loader.yaml_implicit_resolvers = {
 
 def read(body: bytes) -> Any:
     try:
-        return yaml.load(body, Loader)  # noqa: S506 - a safe loader
+        return yaml.load(body, Loader)  # noqa: S506 - derived from the safe loader
     except yaml.YAMLError as error:
         raise bad_request(f"error decoding YAML: {error}") from None
