@@ -17,26 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.measurement import measured
 from benchmarks.results import figure
-from windlass.argo.cd.root_application import Root
-from windlass.core.platform.model.applications import Application, ApplicationRef, Barrier, Platform, Stack
+from windlass.argo.cd.root_application import RootApplication
+from windlass.core.platform.model.applications import ApplicationNode, ApplicationRef, Barrier, Platform, Stack
 from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import Snapshot
 from windlass.core.platform.planning import plans
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls, Limits
-from windlass.operations.deploy import Wish, deploy
-from windlass.operations.run.context import Access, Control
+from windlass.kube.transport.calls import CallLimits, CallSender
+from windlass.operations.deploy import DeployRequest, deploy
+from windlass.operations.run.context import RunContext, RunControl
 from windlass.sandbox.apiserver.access import kubeconfig
 from windlass.sandbox.apiserver.requests import ADMIN
-from windlass.sandbox.argocd.custom_resources import definitions
+from windlass.sandbox.argocd.custom_resources import build_crds
 from windlass.sandbox.argocd.installation import install_argocd
 from windlass.sandbox.argocd.repositories import MemoryRepository
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 from windlass.sandbox.controllers.installation import install_workloads
-from windlass.sandbox.http_server import served
+from windlass.sandbox.http_server import serve_http
 from windlass.sandbox.sandbox import Sandbox
-from windlass.settings.platforms import assembled
+from windlass.settings.platforms import assemble_platform
 from windlass.simulation import virtual_time
 from windlass.simulation.in_process_transport import InProcessTransport
 
@@ -52,7 +52,7 @@ ROUNDS = 3
 
 
 def reference() -> Platform:
-    found = assembled(None, None)
+    found = assemble_platform(None, None)
     assert not isinstance(found, list)
     return found.platform
 
@@ -71,7 +71,7 @@ def application(name: str, revision: str) -> dict[str, Any]:
 def workload(name: str, seconds: float) -> dict[str, Any]:
     labels = {"app": name}
     pod = {"containers": [{"name": "main", "image": "main:1"}]}
-    meta = {"labels": labels, "annotations": {f"{PREFIX}ready-after": f"{seconds}s"}}
+    meta = {"labels": labels, "annotations": {f"{ANNOTATION_PREFIX}ready-after": f"{seconds}s"}}
     spec = {"selector": {"matchLabels": labels}, "template": {"metadata": meta, "spec": pod}}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
 
@@ -84,16 +84,20 @@ def deployed(platform: Platform, durations: dict[str, float]) -> Report:
         files[f"{name}/all.yaml"] = [workload(name, seconds)]
 
     async def main() -> Report:
-        async with Sandbox(virtual_time.virtual_sources()) as sandbox:
+        async with Sandbox(virtual_time.virtual_sandbox_clock()) as sandbox:
             await install_workloads(sandbox)
             argocd = await install_argocd(sandbox)
             argocd.repositories[URL] = MemoryRepository(files)
-            calls = Calls(
-                InProcessTransport(sandbox, ADMIN), clock=virtual_time.virtual_clock(), limits=Limits(1e6, 10**6)
+            calls = CallSender(
+                InProcessTransport(sandbox, ADMIN), clock=virtual_time.virtual_clock(), limits=CallLimits(1e6, 10**6)
             )
             client = KubeClient(calls)
-            access = Access(client, client.clock.now, "argocd", "bench", Control(lambda _: None), timedelta(hours=9))
-            return await deploy(access, Wish("development", platform, Scope(), root=Root(URL, "main", "root", {})))
+            access = RunContext(
+                client, client.clock.now, "argocd", "bench", RunControl(lambda _: None), timedelta(hours=9)
+            )
+            return await deploy(
+                access, DeployRequest("development", platform, Scope(), root=RootApplication(URL, "main", "root", {}))
+            )
 
     return virtual_time.run(main())
 
@@ -137,14 +141,16 @@ def settled(name: str) -> dict[str, Any]:
 
 async def serve(count: int, folder: Path) -> None:
     """In a process of its own: a cluster where all is as it should be, until it is ended."""
-    async with Sandbox() as sandbox, served(sandbox) as address:
-        calls = sandbox.caller()
-        for body in definitions():
+    async with Sandbox() as sandbox, serve_http(sandbox) as address:
+        calls = sandbox.client()
+        for body in build_crds():
             await calls.create("customresourcedefinitions.apiextensions.k8s.io", body)
         await calls.create("namespaces", {"metadata": {"name": "argocd"}})
         for name in names(count):
             await calls.create("applications.argoproj.io", settled(name))
-        (folder / "kubeconfig").write_text(kubeconfig.rendered(address, sandbox.server.identities.admin_token))
+        (folder / "kubeconfig").write_text(
+            kubeconfig.render_kubeconfig(address, sandbox.server.authenticator.admin_token)
+        )
         print("ready", flush=True)
         await asyncio.Event().wait()
 
@@ -200,10 +206,10 @@ def plan() -> None:
     """In a process of its own: of an empty cluster, so everything is to be done."""
     made, chance = [f"application-{number:04}" for number in range(5_000)], random.Random(5)
     needs = {name: chance.sample(made[max(0, at - 200) : at], min(3, at)) for at, name in enumerate(made)}
-    rows = {name: Application(name, "all", ApplicationRef(name)) for name in made}
+    rows = {name: ApplicationNode(name, "all", ApplicationRef(name)) for name in made}
     with measured():
         platform = Platform("bench", (Stack("all", tuple(made)),), rows, Graph.build(needs), frozenset(made))
-        found = plans.for_deploy(platform, Snapshot(datetime(2030, 1, 1, tzinfo=UTC)), Scope())
+        found = plans.plan_deploy(platform, Snapshot(datetime(2030, 1, 1, tzinfo=UTC)), Scope())
     assert len(found.steps) == 5_000
 
 

@@ -19,7 +19,7 @@ from benchmarks.measurement import peak_memory
 from benchmarks.results import figure
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
@@ -93,15 +93,15 @@ async def writes_per_second(load: Load) -> float:
 async def start() -> Figure:
     """From nothing to the first answer on a port; imports are not counted."""
     from windlass.sandbox.apiserver.access import kubeconfig as rendering
-    from windlass.sandbox.http_server import served
+    from windlass.sandbox.http_server import serve_http
     from windlass.sandbox.sandbox import Sandbox
 
     best = float("inf")
     for _ in range(5):
         began = perf_counter()
-        async with Sandbox() as embedded, served(embedded) as address:
-            content = rendering.rendered(address, embedded.server.identities.admin_token)
-            kube = KubeClient(Calls(HttpTransport(kubeconfigs.load(content.encode(), where="bench"), environ={})))
+        async with Sandbox() as embedded, serve_http(embedded) as address:
+            content = rendering.render_kubeconfig(address, embedded.server.authenticator.admin_token)
+            kube = KubeClient(CallSender(HttpTransport(kubeconfigs.load(content.encode(), where="bench"), environ={})))
             await kube.version()
             best = min(best, perf_counter() - began)
             await kube.close()

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.results import figure
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.client.objects import Plain
+from windlass.kube.client.objects import RawObject
 from windlass.kube.client.reflectors import Reflector
 from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.sandbox.apiserver.requests import ADMIN
 from windlass.sandbox.argocd.installation import install_argocd
 from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.sandbox.controllers.installation import install_workloads
 from windlass.sandbox.sandbox import Sandbox
 from windlass.simulation.in_process_transport import InProcessTransport
-from windlass.simulation.virtual_time import run, virtual_clock, virtual_sources
+from windlass.simulation.virtual_time import run, virtual_clock, virtual_sandbox_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,17 +66,17 @@ def created(number: int) -> dict[str, Any]:
     }
 
 
-async def follow(reflector: Reflector[Plain]) -> None:
+async def follow(reflector: Reflector[RawObject]) -> None:
     async for _ in reflector.changes():
         pass
 
 
 async def hour() -> int:
     """Through the product's client: create each, sync it, follow all of them. Says how many ended healthy."""
-    async with Sandbox(virtual_sources()) as sandbox:
+    async with Sandbox(virtual_sandbox_clock()) as sandbox:
         clock = virtual_clock()
-        limits = Limits(calls_per_second=10_000, burst=10_000)
-        kube = KubeClient(Calls(InProcessTransport(sandbox, ADMIN), clock=clock, limits=limits))
+        limits = CallLimits(calls_per_second=10_000, burst=10_000)
+        kube = KubeClient(CallSender(InProcessTransport(sandbox, ADMIN), clock=clock, limits=limits))
         await install_workloads(sandbox)
         argocd = await install_argocd(sandbox)
         argocd.repositories[URL] = MemoryRepository(
@@ -84,14 +84,14 @@ async def hour() -> int:
         )
         for number in range(5):
             await kube.create(NAMESPACES.everywhere, {"metadata": {"name": f"team-{number}"}})
-        sandbox.start(follow(Reflector(kube, APPS.within("argocd"), Plain)), name="reflector")
+        sandbox.start(follow(Reflector(kube, APPS.in_namespace("argocd"), RawObject)), name="reflector")
         for number in range(NUMBER):
-            await kube.create(APPS.within("argocd"), created(number))
+            await kube.create(APPS.in_namespace("argocd"), created(number))
         for number in range(NUMBER):
             operation = {"sync": {"revision": "main"}, "initiatedBy": {"username": "bench"}}
             await kube.patch(APPS.named(f"application-{number}", "argocd"), {"operation": operation})
         await clock.sleep(HOUR - clock.monotonic())
-        found = await kube.list(APPS.within("argocd"), Plain)
+        found = await kube.list(APPS.in_namespace("argocd"), RawObject)
         return sum(is_done(item) for item in found.items)
 
 

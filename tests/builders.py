@@ -7,16 +7,24 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from windlass.core.platform.model.applications import (
-    Application,
+    ApplicationNode,
     ApplicationRef,
-    Patience,
+    NodeTiming,
     Platform,
     ResourceRef,
     Stack,
 )
 from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import ApplicationState, Operation, Phase, Snapshot, Source, State, Sync
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    NodeState,
+    Operation,
+    OperationPhase,
+    Snapshot,
+    Source,
+    SyncStatus,
+)
 
 NOW = datetime(2026, 11, 15, 21, 0, 0, tzinfo=UTC)
 OLD, NEW = "0" * 40, "1" * 40
@@ -53,12 +61,12 @@ def platform(text: str, **changes: Any) -> Platform:
     marked = needs(text)
     plain = {name.strip("*+"): [other.strip("*+") for other in others] for name, others in marked.items()}
     applications = {
-        name: Application(
+        name: ApplicationNode(
             name,
             "all",
             ResourceRef("v1", "Thing", name, "things") if f"{name}+" in marked else ApplicationRef(name),
             critical=f"{name}*" in marked,
-            patience=Patience(expected=timedelta(minutes=minutes.get(name, 1))),
+            timing=NodeTiming(expected=timedelta(minutes=minutes.get(name, 1))),
         )
         for name in plain
     }
@@ -71,8 +79,8 @@ def source(revision: str = NEW, **changes: Any) -> Source:
     return replace(Source(revision, fingerprint=f"apps@{revision}"), **changes)
 
 
-def operation(phase: Phase = Phase.SUCCEEDED, **changes: Any) -> Operation:
-    finished = None if phase in {Phase.RUNNING, Phase.TERMINATING} else at(-60)
+def operation(phase: OperationPhase = OperationPhase.SUCCEEDED, **changes: Any) -> Operation:
+    finished = None if phase in {OperationPhase.RUNNING, OperationPhase.TERMINATING} else at(-60)
     made = Operation(phase, started_at=at(-62), finished_at=finished, revisions=(NEW,), run_id="run-0")
     return replace(made, **changes)
 
@@ -81,18 +89,18 @@ def state(health: Health = Health.HEALTHY, **changes: Any) -> ApplicationState:
     """In sync at NEW, by an operation of a minute ago."""
     made = ApplicationState(
         revisions=(NEW,),
-        sync=Sync.SYNCED,
+        sync=SyncStatus.SYNCED,
         health=health,
         sources=(source(),),
-        compared_to=(source(),),
+        compared_sources=(source(),),
         operation=operation(),
         reconciled_at=at(-59),
     )
     return replace(made, **changes)
 
 
-def snapshot(text: str = "", **states: State) -> Snapshot:
+def snapshot(text: str = "", **states: NodeState) -> Snapshot:
     """`vault=degraded postgres=healthy`; what is not named is absent."""
     words = dict(word.split("=") for word in text.split())
-    found: dict[str, State] = {name: state(Health(word.capitalize())) for name, word in words.items()}
+    found: dict[str, NodeState] = {name: state(Health(word.capitalize())) for name, word in words.items()}
     return Snapshot(NOW, found | states)

@@ -45,14 +45,14 @@ GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 MUTANTS = (
     Mutant(
         "gate ignores freshness", "INV-1", GATES,
-        '        return _lagging(seen, Reason.NOT_FRESH, "it was last compared before the operation finished", now)',
-        "        return Proof.LATER_COMPARISON",
+        "        return _missing_comparison(history, Reason.NOT_FRESH, ",
+        "        return Proof.LATER_COMPARISON or (",
         STALE,
     ),
     Mutant(
         "a revision seen before counts as new", "INV-1", GATES,
-        "    if state.sync is Sync.SYNCED and wanted.revisions not in seen.earlier_revisions:",
-        "    if state.sync is Sync.SYNCED:",
+        "    if state.sync is SyncStatus.SYNCED and target.revisions not in history.earlier_revisions:",
+        "    if state.sync is SyncStatus.SYNCED:",
         STALE,
     ),
     Mutant(
@@ -63,8 +63,8 @@ MUTANTS = (
     ),
     Mutant(
         "schedule forgets a dependency", "INV-1", "core/platform/planning/schedules.py",
-        "        self._missing = {name: len(needed) for name, needed in graph.needs.items()}",
-        "        self._missing = {name: len(needed[:1]) for name, needed in graph.needs.items()}",
+        "        self._pending_dependencies = {name: len(needed) for name, needed in graph.dependencies.items()}",
+        "        self._pending_dependencies = {name: len(needed[:1]) for name, needed in graph.dependencies.items()}",
         ORDER,
     ),
     Mutant(
@@ -75,13 +75,13 @@ MUTANTS = (
     ),
     Mutant(
         "out of sync after a sync is drift at once", "INV-1", GATES,
-        "    if _may_have_missed_the_sync(state, now):",
+        "    if _may_predate_sync(state, now):",
         "    if False:",
         f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
     ),
     Mutant(
         "operation without the run", "INV-2", "argo/cd/sync_requests.py",
-        '        "info": [{"name": RUN_ID, "value": wish.run_id}],',
+        '        "info": [{"name": RUN_ID_KEY, "value": request.run_id}],',
         '        "info": [],',
         PATH,
     ),
@@ -111,13 +111,13 @@ MUTANTS = (
     ),
     Mutant(
         "failed counts as succeeded", "INV-4", "orchestrators/embedded.py",
-        "        result = Result.SUCCEEDED if isinstance(ended.judgement, Open) else Result.FAILED",
+        "        result = Result.SUCCEEDED if isinstance(ended.decision, Open) else Result.FAILED",
         "        result = Result.SUCCEEDED",
         FAILURES,
     ),
     Mutant(
         "dependents are not skipped", "INV-4", "core/platform/planning/schedules.py",
-        "        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)",
+        "        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._finished)",
         "        skipped: list[str] = self.succeed(name) or [] if self._running.add(name) is None else []",
         FAILURES,
     ),
@@ -135,8 +135,8 @@ MUTANTS = (
     ),
     Mutant(
         "the end is not looked at", "INV-4", "operations/deploy.py",
-        "        good = [each.name for each in outcomes if each.is_good]",
-        "        good: list[str] = []",
+        "        healthy = [each.name for each in outcomes if each.is_successful]",
+        "        healthy: list[str] = []",
         FAILURES,
     ),
     Mutant(
@@ -159,14 +159,14 @@ MUTANTS = (
     ),
     Mutant(
         "an Application takes all along", "INV-5", "argo/cd/removal_step.py",
-        "        if not there.found:",
-        "        if there:",
+        "        if not present.objects:",
+        "        if present:",
         f"{REVERSE}::test_what_an_application_left_behind_is_waited_for",
     ),
     Mutant(
         "syncs what is right", "INV-6", "core/platform/planning/plans.py",
-        "    if state.sync is Sync.SYNCED or is_drifting(state, wanted):",
-        "    if is_drifting(state, wanted):",
+        "    if state.sync is SyncStatus.SYNCED or is_drifting(state, desired):",
+        "    if is_drifting(state, desired):",
         AGAIN,
     ),
     Mutant(
@@ -177,14 +177,14 @@ MUTANTS = (
     ),
     Mutant(
         "refreshes are not counted", "INV-6", "argo/cd/application_writer.py",
-        "        self.refreshes += 1",
-        "        self.refreshes += 0",
+        "        self.refresh_count += 1",
+        "        self.refresh_count += 0",
         AGAIN,
     ),
     Mutant(
         "lock without need", "INV-6", "operations/deploy.py",
-        "        if plan.is_empty and root is None:",
-        "        if plan.is_empty and root is None and not plan.unchanged:",
+        "        if plan.is_empty and root_manifest is None:",
+        "        if plan.is_empty and root_manifest is None and not plan.unchanged:",
         AGAIN,
     ),
     Mutant(
@@ -201,8 +201,8 @@ MUTANTS = (
     ),
     Mutant(
         "objects are not read", "INV-7", "argo/health/builtin.py",
-        "    if there < wanted:",
-        "    if there < 0:",
+        "    if available < desired:",
+        "    if available < 0:",
         HEALTH,
     ),
     Mutant(
@@ -225,14 +225,14 @@ MUTANTS = (
     ),
     Mutant(
         "a live holder is robbed", "one run", "operations/run/run_lock.py",
-        "            is_silent = self._clock.monotonic() - since > DURATION",
+        "            is_silent = self._clock.monotonic() - since > LEASE_DURATION",
         "            is_silent = True",
         LOCK,
     ),
     Mutant(
         "writes over what it has not seen", "one run", "argo/cd/application_writer.py",
-        '        meta = {**change.get("metadata", {}), "resourceVersion": application.metadata.resource_version}',
-        '        meta = {**change.get("metadata", {})}',
+        '        meta = {**patch.get("metadata", {}), "resourceVersion": application.metadata.resource_version}',
+        '        meta = {**patch.get("metadata", {})}',
         STEP,
     ),
     Mutant(

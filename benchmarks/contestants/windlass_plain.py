@@ -11,11 +11,11 @@ from benchmarks.applications import APPLICATIONS, APPLIES, EVENTS, IN_FLIGHT, ap
 from benchmarks.measurement import measured
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.client.objects import Plain
-from windlass.kube.client.readers import Since
+from windlass.kube.client.objects import RawObject
+from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import Resource
-from windlass.kube.client.watches import Event
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.client.watches import WatchEvent
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.kube.transport.http import HttpTransport
 
 APPS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
@@ -29,10 +29,10 @@ users: [{{name: bench, user: {{}}}}]
 current-context: bench
 """
     connection = kubeconfigs.load(kubeconfig.encode(), where="benchmark")
-    return KubeClient(Calls(HttpTransport(connection, environ=os.environ), limits=Limits(1e9, 1_000_000, 300)))
+    return KubeClient(CallSender(HttpTransport(connection, environ=os.environ), limits=CallLimits(1e9, 1_000_000, 300)))
 
 
-async def main(scenario: str, port: str, into: type[Any] = Plain) -> None:
+async def main(scenario: str, port: str, into: type[Any] = RawObject) -> None:
     kube = client(port)
     with measured():
         if scenario == "list":
@@ -40,8 +40,8 @@ async def main(scenario: str, port: str, into: type[Any] = Plain) -> None:
             assert len(listing.items) == APPLICATIONS
         elif scenario == "watch":
             seen = 0
-            async for event in kube.watch(APPS.everywhere, Since("1"), into):
-                seen += isinstance(event, Event)
+            async for event in kube.watch(APPS.everywhere, WatchStart("1"), into):
+                seen += isinstance(event, WatchEvent)
             assert seen == EVENTS
         else:
             await apply(kube)

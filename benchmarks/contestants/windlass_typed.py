@@ -8,7 +8,7 @@ import sys
 import msgspec
 
 from benchmarks.contestants.windlass_plain import main
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 
 
 class Health(msgspec.Struct, frozen=True, gc=False):
@@ -49,7 +49,7 @@ class Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     resources: list[Resource] = []
 
 
-class Application(Typed, frozen=True):
+class Application(TypedObject, frozen=True):
     status: Status | None = None
 
 

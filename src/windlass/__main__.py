@@ -19,7 +19,7 @@ def run() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - stays open until the process ends
-    code = _code()
+    code = _run_cli()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the exit code is final; a late signal must not change it
     for stream in (sys.stdout, sys.stderr):
@@ -27,7 +27,7 @@ def run() -> None:
     sys.exit(code)
 
 
-def _code() -> int:
+def _run_cli() -> int:
     try:
         from windlass.cli.main import main  # noqa: PLC0415 - its imports take long enough to be interrupted
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from windlass.kube.auth.connections import Connection
     from windlass.kube.client.clients import KubeClient
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
     from windlass.kube.client.readers import KubeReader
 
 VARIABLE = "WINDLASS_CONTRACT_KUBECONFIG"
@@ -76,7 +76,7 @@ def shared_namespace(connection: Connection) -> Iterator[str]:
     """One for all tests that need only a name of their own, not an empty namespace: making and ending one is slow."""
     name = f"contracts-{uuid.uuid4().hex[:10]}"
 
-    async def send(method: str, path: str, body: Plain | None = None) -> None:
+    async def send(method: str, path: str, body: RawObject | None = None) -> None:
         server = Server(connection)
         await server.raw().ok(method, path, body)
         await server.close()

@@ -11,7 +11,7 @@ from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from windlass.kube.client.clients import KubeClient
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 CONDITION = {
     "type": "object",
@@ -75,11 +75,16 @@ SCALE = {
 
 
 def definition(
-    group: str, kind: str, *, schema: Plain | None = None, subresources: Plain | None = None, scope: str = "Namespaced"
-) -> Plain:
+    group: str,
+    kind: str,
+    *,
+    schema: RawObject | None = None,
+    subresources: RawObject | None = None,
+    scope: str = "Namespaced",
+) -> RawObject:
     """A CustomResourceDefinition with one version, v1."""
     singular = kind.lower()
-    version: Plain = {
+    version: RawObject = {
         "name": "v1",
         "served": True,
         "storage": True,
@@ -119,23 +124,23 @@ class Customs:
         """The same schema without subresources, as Argo CD's Application is."""
         return Resource(self.group, "v1", "gadgets", "Gadget")
 
-    def widget(self, name: str, **spec: Any) -> Plain:
+    def widget(self, name: str, **spec: Any) -> RawObject:
         return self._item("Widget", name, spec)
 
-    def gadget(self, name: str, **spec: Any) -> Plain:
+    def gadget(self, name: str, **spec: Any) -> RawObject:
         return self._item("Gadget", name, spec)
 
-    def _item(self, kind: str, name: str, spec: Plain) -> Plain:
+    def _item(self, kind: str, name: str, spec: RawObject) -> RawObject:
         whole = {"size": "small", **spec}
         return {"apiVersion": f"{self.group}/v1", "kind": kind, "metadata": {"name": name}, "spec": whole}
 
     @property
-    def definitions(self) -> list[Plain]:
+    def definitions(self) -> list[RawObject]:
         subresources = {"status": {}, "scale": SCALE}
         return [definition(self.group, "Widget", subresources=subresources), definition(self.group, "Gadget")]
 
 
-async def install(kube: KubeClient, *wanted: Plain) -> None:
+async def install(kube: KubeClient, *wanted: RawObject) -> None:
     """Creates definitions and waits until their kinds are served."""
     for item in wanted:
         await kube.create(CRDS.everywhere, item)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
@@ -27,18 +27,18 @@ NOBODY = "contracts-nobody"
 """A scheduler that does not exist: its pods stay Pending wherever the tests run."""
 
 
-def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -> Plain:
-    item: Plain = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+def config_map(name: str, data: dict[str, str] | None = None, **metadata: Any) -> RawObject:
+    item: RawObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
     return item if data is None else {**item, "data": data}
 
 
-def secret(name: str, data: dict[str, str] | None = None, **metadata: Any) -> Plain:
+def secret(name: str, data: dict[str, str] | None = None, **metadata: Any) -> RawObject:
     """Unlike ConfigMaps, no controller puts Secrets into a namespace. Values are base64, as the server keeps them."""
-    item: Plain = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **metadata}}
+    item: RawObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, **metadata}}
     return item if data is None else {**item, "data": data}
 
 
-def pod_spec(*containers: str) -> Plain:
+def pod_spec(*containers: str) -> RawObject:
     return {
         "schedulerName": NOBODY,
         "terminationGracePeriodSeconds": 0,
@@ -46,14 +46,14 @@ def pod_spec(*containers: str) -> Plain:
     }
 
 
-def pod(name: str, labels: dict[str, str] | None = None, *, account: str = "default") -> Plain:
+def pod(name: str, labels: dict[str, str] | None = None, *, account: str = "default") -> RawObject:
     """Its account must be there first; that of the name `default` comes a moment after the namespace."""
     metadata = {"name": name, "labels": labels or {"app": name}}
     spec = {**pod_spec(), "serviceAccountName": account}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def deployment(name: str, replicas: int = 0, *containers: str) -> Plain:
+def deployment(name: str, replicas: int = 0, *containers: str) -> RawObject:
     labels = {"app": name}
     return {
         "apiVersion": "apps/v1",
@@ -67,13 +67,13 @@ def deployment(name: str, replicas: int = 0, *containers: str) -> Plain:
     }
 
 
-def service(name: str, *ports: tuple[str, int]) -> Plain:
+def service(name: str, *ports: tuple[str, int]) -> RawObject:
     listed = [{"name": port_name, "port": port, "protocol": "TCP"} for port_name, port in ports]
     spec = {"selector": {"app": name}, "ports": listed}
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
 
 
-def owner(item: Plain, **more: Any) -> Plain:
+def owner(item: RawObject, **more: Any) -> RawObject:
     """A reference to an object as the owner of another."""
     meta = item["metadata"]
     return {"apiVersion": item["apiVersion"], "kind": item["kind"], "name": meta["name"], "uid": meta["uid"], **more}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from windlass.kube.auth.connections import Token
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.clocks import Clock
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.kube.transport.http import HttpTransport
 from windlass.kube.transport.line_splitter import LineSplitter
 from windlass.kube.transport.transports import Request
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from windlass.kube.auth.connections import Connection
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
     from windlass.kube.transport.transports import ByteStream, Transport
 
 R = TypeVar("R")
@@ -33,7 +33,7 @@ APPLY = "application/apply-patch+yaml"
 
 PATIENCE = 30.0  # seconds that anything asynchronous may take; what takes longer is broken
 POLL = 0.05
-UNHURRIED = Limits(calls_per_second=10_000, burst=10_000)
+UNHURRIED = CallLimits(calls_per_second=10_000, burst=10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ class Answer:
         return str(self.json.get("message", ""))
 
     @property
-    def causes(self) -> list[Plain]:
-        found: list[Plain] = self.json.get("details", {}).get("causes", [])
+    def causes(self) -> list[RawObject]:
+        found: list[RawObject] = self.json.get("details", {}).get("causes", [])
         return found
 
 
@@ -111,7 +111,7 @@ class Watching:
         self._splitter = LineSplitter()
         self._lines: list[bytes] = []
 
-    async def next(self) -> Plain | None:
+    async def next(self) -> RawObject | None:
         """The next event, or None when the server has ended the watch."""
         async with asyncio.timeout(PATIENCE):
             while not self._lines:
@@ -119,10 +119,10 @@ class Watching:
                 if chunk is None:
                     return None
                 self._lines += [line for line in self._splitter.feed(chunk) if line.strip()]
-        event: Plain = json.loads(self._lines.pop(0))
+        event: RawObject = json.loads(self._lines.pop(0))
         return event
 
-    async def event(self) -> Plain:
+    async def event(self) -> RawObject:
         """The next event that is no bookmark; it must come."""
         while True:
             event = await self.next()
@@ -134,7 +134,7 @@ class Watching:
         """Type and name of as many events."""
         return [(e["type"], e["object"]["metadata"]["name"]) for e in [await self.event() for _ in range(count)]]
 
-    async def rest(self) -> list[Plain]:
+    async def rest(self) -> list[RawObject]:
         """All events until the server ends the watch."""
         found = []
         while (event := await self.next()) is not None:
@@ -155,13 +155,13 @@ class Server:
         return Raw(self.transport)
 
     def client(self, *, manager: str = "windlass", transport: Transport | None = None) -> KubeClient:
-        return KubeClient(Calls(transport or self.transport, limits=UNHURRIED), manager=manager)
+        return KubeClient(CallSender(transport or self.transport, limits=UNHURRIED), field_manager=manager)
 
     def anonymous(self) -> Raw:
         return Raw(self._open(self._without_login()))
 
     def with_token(self, token: str) -> Raw:
-        return Raw(self._open(replace(self._without_login(), login=Token(token, where="a contract test"))))
+        return Raw(self._open(replace(self._without_login(), auth=Token(token, where="a contract test"))))
 
     async def close(self) -> None:
         for transport in self._opened:
@@ -169,7 +169,7 @@ class Server:
 
     def _without_login(self) -> Connection:
         connection = self.connection
-        return replace(connection, login=None, impersonation=None, tls=replace(connection.tls, client=None))
+        return replace(connection, auth=None, impersonation=None, tls=replace(connection.tls, client_certificate=None))
 
     def _open(self, connection: Connection) -> Transport:
         transport = HttpTransport(connection, environ={})

@@ -16,7 +16,7 @@ from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw, Server
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 AUTHORIZATION = "authorization.k8s.io"
 AUTHENTICATION = "authentication.k8s.io"
@@ -24,47 +24,47 @@ RBAC = "rbac.authorization.k8s.io"
 ALL_ACCOUNTS = ("system:serviceaccounts", "system:authenticated")
 
 
-async def review(raw: Raw, group: str, kind: str, spec: Plain, namespace: str = "") -> Plain:
+async def review(raw: Raw, group: str, kind: str, spec: RawObject, namespace: str = "") -> RawObject:
     where = f"namespaces/{namespace}/" if namespace else ""
     body = {"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}
     answer = await raw("POST", f"/apis/{group}/v1/{where}{kind.lower()}s", body)
     assert answer.status == 201
-    found: Plain = answer.json["status"]
+    found: RawObject = answer.json["status"]
     return found
 
 
-async def token_of(raw: Raw, namespace: str, name: str, **spec: Any) -> Plain:
+async def token_of(raw: Raw, namespace: str, name: str, **spec: Any) -> RawObject:
     path = f"{SERVICE_ACCOUNTS.named(name, namespace).path}/token"
     body = {"apiVersion": f"{AUTHENTICATION}/v1", "kind": "TokenRequest", "spec": spec}
     answer = await raw("POST", path, body)
     assert answer.status == 201
-    found: Plain = answer.json
+    found: RawObject = answer.json
     return found
 
 
-def claims(token: str) -> Plain:
+def claims(token: str) -> RawObject:
     part = token.split(".")[1]
-    found: Plain = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    found: RawObject = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return found
 
 
 @pytest.fixture
-async def robot(raw: Raw, namespace: str) -> Plain:
+async def robot(raw: Raw, namespace: str) -> RawObject:
     item = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
-    created: Plain = await raw.ok("POST", SERVICE_ACCOUNTS.within(namespace).path, item)
+    created: RawObject = await raw.ok("POST", SERVICE_ACCOUNTS.in_namespace(namespace).path, item)
     return created
 
 
 @pytest.fixture
-async def as_robot(raw: Raw, server: Server, namespace: str, robot: Plain) -> Raw:
+async def as_robot(raw: Raw, server: Server, namespace: str, robot: RawObject) -> Raw:
     assert robot
     return server.with_token((await token_of(raw, namespace, "robot"))["status"]["token"])
 
 
-async def allow(raw: Raw, namespace: str, *rules: Plain) -> None:
+async def allow(raw: Raw, namespace: str, *rules: RawObject) -> None:
     """Gives the robot these rules in its namespace."""
     role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": {"name": "some"}, "rules": list(rules)}
-    await raw.ok("POST", ROLES.within(namespace).path, role)
+    await raw.ok("POST", ROLES.in_namespace(namespace).path, role)
     binding = {
         "apiVersion": f"{RBAC}/v1",
         "kind": "RoleBinding",
@@ -72,10 +72,10 @@ async def allow(raw: Raw, namespace: str, *rules: Plain) -> None:
         "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "some"},
         "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": namespace}],
     }
-    await raw.ok("POST", ROLE_BINDINGS.within(namespace).path, binding)
+    await raw.ok("POST", ROLE_BINDINGS.in_namespace(namespace).path, binding)
 
 
-async def test_an_account_is_told_who_it_is(as_robot: Raw, namespace: str, robot: Plain) -> None:
+async def test_an_account_is_told_who_it_is(as_robot: Raw, namespace: str, robot: RawObject) -> None:
     found = (await review(as_robot, AUTHENTICATION, "SelfSubjectReview", {}))["userInfo"]
     assert found["username"] == f"system:serviceaccount:{namespace}:robot"
     assert found["uid"] == robot["metadata"]["uid"]
@@ -83,7 +83,7 @@ async def test_an_account_is_told_who_it_is(as_robot: Raw, namespace: str, robot
 
 
 async def test_an_account_may_do_nothing_to_begin_with(as_robot: Raw, namespace: str) -> None:
-    answer = await as_robot("GET", SECRETS.within(namespace).path)
+    answer = await as_robot("GET", SECRETS.in_namespace(namespace).path)
     assert (answer.status, answer.reason) == (403, "Forbidden")
     user = f"system:serviceaccount:{namespace}:robot"
     assert answer.message == (
@@ -157,7 +157,7 @@ async def test_every_account_may_discover(as_robot: Raw, path: str) -> None:
 
 async def test_a_role_grants_exactly_its_verbs(raw: Raw, as_robot: Raw, namespace: str) -> None:
     await allow(raw, namespace, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get"]})
-    path = CONFIG_MAPS.within(namespace).path
+    path = CONFIG_MAPS.in_namespace(namespace).path
 
     async def is_allowed() -> bool:
         return (await as_robot("POST", path, config_map("a"))).status == 201
@@ -166,13 +166,13 @@ async def test_a_role_grants_exactly_its_verbs(raw: Raw, as_robot: Raw, namespac
     assert (await as_robot("GET", f"{path}/a")).status == 200
     assert (await as_robot("PATCH", f"{path}/a", {}, MERGE)).status == 403
     assert (await as_robot("GET", path)).status == 403
-    assert (await as_robot("GET", f"{CONFIG_MAPS.within('default').path}/kube-root-ca.crt")).status == 403
+    assert (await as_robot("GET", f"{CONFIG_MAPS.in_namespace('default').path}/kube-root-ca.crt")).status == 403
 
 
 async def test_a_role_may_name_objects(raw: Raw, as_robot: Raw, namespace: str) -> None:
     rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": ["get"]}
     await allow(raw, namespace, rule)
-    path = CONFIG_MAPS.within(namespace).path
+    path = CONFIG_MAPS.in_namespace(namespace).path
     for name in "ab":
         await raw.ok("POST", path, config_map(name))
 
@@ -189,7 +189,7 @@ async def test_an_account_cannot_grant_more_than_it_has(raw: Raw, as_robot: Raw,
     role = {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": {"name": "more"}, "rules": [more]}
 
     async def refusal() -> str:
-        answer = await as_robot("POST", ROLES.within(namespace).path, role)
+        answer = await as_robot("POST", ROLES.in_namespace(namespace).path, role)
         return answer.message if "attempting to grant RBAC permissions" in answer.message else ""
 
     assert "is forbidden: user" in await until(refusal, "a refusal of the escalation")
@@ -201,7 +201,7 @@ async def test_a_self_review_answers_what_one_may(raw: Raw, as_robot: Raw, names
     assert before == {"allowed": False}
     await allow(raw, namespace, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]})
 
-    async def granted() -> Plain:
+    async def granted() -> RawObject:
         found = await review(as_robot, AUTHORIZATION, "SelfSubjectAccessReview", {"resourceAttributes": attributes})
         return found if found["allowed"] else {}
 
@@ -222,7 +222,7 @@ async def test_a_self_review_answers_what_one_may(raw: Raw, as_robot: Raw, names
         ({"group": "argoproj.io", "resource": "applications", "verb": "patch"}, True),
     ],
 )
-async def test_an_administrator_may_everything(raw: Raw, attributes: Plain, allowed: bool) -> None:
+async def test_an_administrator_may_everything(raw: Raw, attributes: RawObject, allowed: bool) -> None:
     found = await review(raw, AUTHORIZATION, "SelfSubjectAccessReview", {"resourceAttributes": attributes})
     assert found["allowed"] is allowed
 
@@ -233,7 +233,7 @@ async def test_a_review_of_a_path(raw: Raw, as_robot: Raw) -> None:
     assert (await review(as_robot, AUTHORIZATION, "SelfSubjectAccessReview", spec))["allowed"] is False
 
 
-async def test_a_review_of_someone_else(raw: Raw, namespace: str, robot: Plain) -> None:
+async def test_a_review_of_someone_else(raw: Raw, namespace: str, robot: RawObject) -> None:
     assert robot
     user = f"system:serviceaccount:{namespace}:robot"
     attributes = {"namespace": namespace, "verb": "get", "resource": "secrets"}
@@ -246,7 +246,7 @@ async def test_a_review_of_someone_else(raw: Raw, namespace: str, robot: Plain) 
 async def test_rules_of_a_namespace(raw: Raw, as_robot: Raw, namespace: str) -> None:
     await allow(raw, namespace, {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]})
 
-    async def rules() -> list[Plain]:
+    async def rules() -> list[RawObject]:
         found = await review(as_robot, AUTHORIZATION, "SelfSubjectRulesReview", {"namespace": namespace})
         assert found["incomplete"] is False
         assert any("/version" in rule["nonResourceURLs"] for rule in found["nonResourceRules"])
@@ -257,7 +257,7 @@ async def test_rules_of_a_namespace(raw: Raw, as_robot: Raw, namespace: str) -> 
     ]
 
 
-async def test_a_token_lasts_as_long_as_asked(raw: Raw, namespace: str, robot: Plain) -> None:
+async def test_a_token_lasts_as_long_as_asked(raw: Raw, namespace: str, robot: RawObject) -> None:
     found = await token_of(raw, namespace, "robot", expirationSeconds=1200)
     carried = claims(found["status"]["token"])
     assert carried["sub"] == f"system:serviceaccount:{namespace}:robot"
@@ -268,7 +268,7 @@ async def test_a_token_lasts_as_long_as_asked(raw: Raw, namespace: str, robot: P
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["status"]["expirationTimestamp"])
 
 
-async def test_a_token_lasts_an_hour_unless_asked(raw: Raw, namespace: str, robot: Plain) -> None:
+async def test_a_token_lasts_an_hour_unless_asked(raw: Raw, namespace: str, robot: RawObject) -> None:
     assert robot
     found = await token_of(raw, namespace, "robot")
     assert found["spec"]["expirationSeconds"] == 3600
@@ -278,7 +278,7 @@ async def test_a_token_lasts_an_hour_unless_asked(raw: Raw, namespace: str, robo
 
 
 async def test_a_token_for_another_audience_is_not_for_this_server(
-    raw: Raw, server: Server, namespace: str, robot: Plain
+    raw: Raw, server: Server, namespace: str, robot: RawObject
 ) -> None:
     assert robot
     token = (await token_of(raw, namespace, "robot", audiences=["elsewhere"]))["status"]["token"]
@@ -287,9 +287,9 @@ async def test_a_token_for_another_audience_is_not_for_this_server(
     assert (answer.status, answer.reason) == (401, "Unauthorized")
 
 
-async def test_a_token_bound_to_a_pod_ends_with_it(raw: Raw, server: Server, namespace: str, robot: Plain) -> None:
+async def test_a_token_bound_to_a_pod_ends_with_it(raw: Raw, server: Server, namespace: str, robot: RawObject) -> None:
     assert robot
-    path = PODS.within(namespace).path
+    path = PODS.in_namespace(namespace).path
     created = await raw.ok("POST", path, pod("a", account="robot"))
     bound = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": created["metadata"]["uid"]}
     token = (await token_of(raw, namespace, "robot", boundObjectRef=bound))["status"]["token"]
@@ -315,7 +315,7 @@ async def test_a_token_ends_with_its_account(raw: Raw, as_robot: Raw, namespace:
     await until(is_refused, "the end of the token")
 
 
-async def test_a_token_review(raw: Raw, namespace: str, robot: Plain) -> None:
+async def test_a_token_review(raw: Raw, namespace: str, robot: RawObject) -> None:
     assert robot
     token = (await token_of(raw, namespace, "robot"))["status"]["token"]
     found = await review(raw, AUTHENTICATION, "TokenReview", {"token": token})
@@ -327,7 +327,7 @@ async def test_a_token_review(raw: Raw, namespace: str, robot: Plain) -> None:
     assert nobody["error"]
 
 
-async def test_a_token_review_for_another_audience(raw: Raw, namespace: str, robot: Plain) -> None:
+async def test_a_token_review_for_another_audience(raw: Raw, namespace: str, robot: RawObject) -> None:
     assert robot
     token = (await token_of(raw, namespace, "robot", audiences=["elsewhere"]))["status"]["token"]
     assert not (await review(raw, AUTHENTICATION, "TokenReview", {"token": token})).get("authenticated")
@@ -341,7 +341,7 @@ async def test_a_token_that_is_none_is_unauthorized(server: Server) -> None:
 
 
 async def test_without_credentials_one_is_anonymous(server: Server, namespace: str) -> None:
-    answer = await server.anonymous()("GET", SECRETS.within(namespace).path)
+    answer = await server.anonymous()("GET", SECRETS.in_namespace(namespace).path)
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert 'User "system:anonymous" cannot list resource "secrets"' in answer.message
     assert (await server.anonymous()("GET", "/version")).status == 200
@@ -355,7 +355,7 @@ async def test_an_administrator_may_be_someone_else(raw: Raw, namespace: str) ->
     found = answer.json["status"]["userInfo"]
     assert found["username"] == "jane"
     assert sorted(found["groups"]) == ["developers", "system:authenticated", "testers"]
-    refused = await raw("GET", SECRETS.within(namespace).path, headers=headers)
+    refused = await raw("GET", SECRETS.in_namespace(namespace).path, headers=headers)
     assert refused.status == 403
     assert 'User "jane" cannot list resource "secrets"' in refused.message
 

@@ -12,7 +12,7 @@ from tests.contracts.servers import APPLY, JSON_PATCH, MERGE
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Answer, Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 
 class Applying:
@@ -22,14 +22,14 @@ class Applying:
         self.raw = raw
         self.path = path
 
-    async def __call__(self, manager: str, item: Plain, *, force: bool = False, sub: str = "") -> Answer:
+    async def __call__(self, manager: str, item: RawObject, *, force: bool = False, sub: str = "") -> Answer:
         query = f"fieldManager={manager}{'&force=true' if force else ''}"
         return await self.raw("PATCH", f"{self.path}{sub}?{query}", item, APPLY)
 
-    async def ok(self, manager: str, item: Plain, *, force: bool = False, sub: str = "") -> Plain:
+    async def ok(self, manager: str, item: RawObject, *, force: bool = False, sub: str = "") -> RawObject:
         answer = await self(manager, item, force=force, sub=sub)
         assert answer.status in {200, 201}, answer.body
-        found: Plain = answer.json
+        found: RawObject = answer.json
         return found
 
 
@@ -43,7 +43,7 @@ def applying_widget(raw: Raw, namespace: str, customs: Customs) -> Applying:
     return Applying(raw, customs.widgets.named("a", namespace).path)
 
 
-def managers(item: Plain) -> dict[tuple[str, str, str], Any]:
+def managers(item: RawObject) -> dict[tuple[str, str, str], Any]:
     """(manager, operation, subresource) to the fields it owns."""
     return {
         (entry["manager"], entry["operation"], entry.get("subresource", "")): entry["fieldsV1"]
@@ -51,7 +51,7 @@ def managers(item: Plain) -> dict[tuple[str, str, str], Any]:
     }
 
 
-def owned(*keys: str) -> Plain:
+def owned(*keys: str) -> RawObject:
     """Ownership of keys of `data`, by someone who said nothing else."""
     return {"f:data": {f"f:{key}": {} for key in keys}}
 
@@ -108,7 +108,7 @@ async def test_several_conflicts_are_listed_by_manager_and_field(applying: Apply
 
 
 async def test_a_conflict_with_an_update_names_its_api_version(applying: Applying, raw: Raw, namespace: str) -> None:
-    await raw.ok("POST", f"{CONFIG_MAPS.within(namespace).path}?fieldManager=writer", config_map("a", {"x": "1"}))
+    await raw.ok("POST", f"{CONFIG_MAPS.in_namespace(namespace).path}?fieldManager=writer", config_map("a", {"x": "1"}))
     answer = await applying("two", config_map("a", {"x": "2"}))
     [cause] = answer.causes
     assert (cause["reason"], cause["field"]) == ("FieldManagerConflict", ".data.x")
@@ -176,7 +176,7 @@ async def test_the_last_applied_wins_for_one_manager(applying: Applying) -> None
 
 @pytest.mark.parametrize("how", ["create", "replace", "merge patch", "JSON patch"])
 async def test_every_write_names_its_manager(raw: Raw, namespace: str, how: str) -> None:
-    collection = CONFIG_MAPS.within(namespace).path
+    collection = CONFIG_MAPS.in_namespace(namespace).path
     if how == "create":
         written = await raw.ok("POST", f"{collection}?fieldManager=hand", config_map("a", {"x": "1"}))
         assert managers(written) == {("hand", "Update", ""): {"f:data": {".": {}, "f:x": {}}}}
@@ -194,7 +194,7 @@ async def test_every_write_names_its_manager(raw: Raw, namespace: str, how: str)
 
 
 async def test_the_default_manager_is_the_beginning_of_the_user_agent(raw: Raw, namespace: str) -> None:
-    written = await raw.ok("POST", CONFIG_MAPS.within(namespace).path, config_map("a", {"x": "1"}))
+    written = await raw.ok("POST", CONFIG_MAPS.in_namespace(namespace).path, config_map("a", {"x": "1"}))
     assert [key[0] for key in managers(written)] == ["windlass"], "we call ourselves windlass/VERSION"
 
 
@@ -330,7 +330,7 @@ async def test_replicas_given_up_to_an_autoscaler_stay_as_they_are(raw: Raw, nam
     assert managers(given_up)["scaler", "Update", "scale"] == {"f:spec": {"f:replicas": {}}}
 
 
-def without_size(widget: Plain) -> Plain:
+def without_size(widget: RawObject) -> RawObject:
     """The same widget without the field that the first manager owns."""
     spec = {name: value for name, value in widget["spec"].items() if name != "size"}
     return {**{key: value for key, value in widget.items() if key != "spec"}, **({"spec": spec} if spec else {})}

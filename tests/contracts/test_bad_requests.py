@@ -61,8 +61,8 @@ async def _furnish(raw: Raw, name: str, customs: Customs) -> None:
             f"/apis/{rbac}/v1/namespaces/{name}/rolebindings",
             {"apiVersion": f"{rbac}/v1", "kind": "RoleBinding", **here, "roleRef": role},
         ),
-        (customs.widgets.within(name).path, customs.widget("here")),
-        (customs.gadgets.within(name).path, customs.gadget("here")),
+        (customs.widgets.in_namespace(name).path, customs.widget("here")),
+        (customs.gadgets.in_namespace(name).path, customs.gadget("here")),
     ):
         await raw.ok("POST", path, body)
 

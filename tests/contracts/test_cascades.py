@@ -12,7 +12,7 @@ from windlass.kube.client.resources import PODS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 HOLD = "contracts.windlass.dev/hold"
 OPTIONS = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -20,18 +20,18 @@ OPTIONS = {"apiVersion": "v1", "kind": "DeleteOptions"}
 
 @pytest.fixture
 def path(namespace: str) -> str:
-    return CONFIG_MAPS.within(namespace).path
+    return CONFIG_MAPS.in_namespace(namespace).path
 
 
 @pytest.fixture
-async def parent(raw: Raw, path: str) -> Plain:
-    created: Plain = await raw.ok("POST", path, config_map("parent"))
+async def parent(raw: Raw, path: str) -> RawObject:
+    created: RawObject = await raw.ok("POST", path, config_map("parent"))
     return created
 
 
-async def child_of(raw: Raw, path: str, *owners: Plain, name: str = "child", **more: object) -> Plain:
+async def child_of(raw: Raw, path: str, *owners: RawObject, name: str = "child", **more: object) -> RawObject:
     item = config_map(name, None, ownerReferences=list(owners), **more)
-    created: Plain = await raw.ok("POST", path, item)
+    created: RawObject = await raw.ok("POST", path, item)
     return created
 
 
@@ -40,7 +40,9 @@ async def is_gone(raw: Raw, path: str) -> bool:
 
 
 @pytest.mark.controllers
-async def test_background_deletes_the_owner_at_once_and_the_owned_after_it(raw: Raw, path: str, parent: Plain) -> None:
+async def test_background_deletes_the_owner_at_once_and_the_owned_after_it(
+    raw: Raw, path: str, parent: RawObject
+) -> None:
     await child_of(raw, path, owner(parent))
     answer = await raw.ok("DELETE", f"{path}/parent?propagationPolicy=Background")
     assert answer["status"] == "Success"
@@ -49,7 +51,7 @@ async def test_background_deletes_the_owner_at_once_and_the_owned_after_it(raw: 
 
 
 @pytest.mark.controllers
-async def test_background_is_the_default(raw: Raw, path: str, parent: Plain) -> None:
+async def test_background_is_the_default(raw: Raw, path: str, parent: RawObject) -> None:
     await child_of(raw, path, owner(parent))
     await raw.ok("DELETE", f"{path}/parent")
     await until(lambda: is_gone(raw, f"{path}/child"), "the cascade")
@@ -65,7 +67,7 @@ async def test_foreground_marks_the_owner_with_a_finalizer(raw: Raw, path: str) 
 
 @pytest.mark.controllers
 async def test_foreground_keeps_the_owner_until_those_that_block_it_are_gone(
-    raw: Raw, path: str, parent: Plain
+    raw: Raw, path: str, parent: RawObject
 ) -> None:
     await child_of(raw, path, owner(parent, blockOwnerDeletion=True), finalizers=[HOLD])
     await raw.ok("DELETE", f"{path}/parent", {**OPTIONS, "propagationPolicy": "Foreground"})
@@ -81,7 +83,7 @@ async def test_foreground_keeps_the_owner_until_those_that_block_it_are_gone(
 
 
 @pytest.mark.controllers
-async def test_foreground_does_not_wait_for_those_that_do_not_block(raw: Raw, path: str, parent: Plain) -> None:
+async def test_foreground_does_not_wait_for_those_that_do_not_block(raw: Raw, path: str, parent: RawObject) -> None:
     await child_of(raw, path, owner(parent), finalizers=[HOLD])
     await raw.ok("DELETE", f"{path}/parent", {**OPTIONS, "propagationPolicy": "Foreground"})
     await until(lambda: is_gone(raw, f"{path}/parent"), "the end of the parent")
@@ -96,7 +98,7 @@ async def test_orphan_marks_the_owner_with_a_finalizer(raw: Raw, path: str) -> N
 
 
 @pytest.mark.controllers
-async def test_orphan_frees_the_owned_and_then_deletes_the_owner(raw: Raw, path: str, parent: Plain) -> None:
+async def test_orphan_frees_the_owned_and_then_deletes_the_owner(raw: Raw, path: str, parent: RawObject) -> None:
     child = await child_of(raw, path, owner(parent))
     await raw.ok("DELETE", f"{path}/parent", {**OPTIONS, "propagationPolicy": "Orphan"})
     await until(lambda: is_gone(raw, f"{path}/parent"), "the end of the parent")
@@ -106,14 +108,14 @@ async def test_orphan_frees_the_owned_and_then_deletes_the_owner(raw: Raw, path:
 
 
 @pytest.mark.controllers
-async def test_what_names_an_owner_that_is_not_there_is_collected(raw: Raw, path: str, parent: Plain) -> None:
+async def test_what_names_an_owner_that_is_not_there_is_collected(raw: Raw, path: str, parent: RawObject) -> None:
     await raw.ok("DELETE", f"{path}/parent")
     await child_of(raw, path, owner(parent))
     await until(lambda: is_gone(raw, f"{path}/child"), "the collection")
 
 
 @pytest.mark.controllers
-async def test_an_owner_is_its_uid_not_its_name(raw: Raw, path: str, parent: Plain) -> None:
+async def test_an_owner_is_its_uid_not_its_name(raw: Raw, path: str, parent: RawObject) -> None:
     await raw.ok("DELETE", f"{path}/parent")
     await raw.ok("POST", path, config_map("parent"))
     await child_of(raw, path, owner(parent))
@@ -121,7 +123,7 @@ async def test_an_owner_is_its_uid_not_its_name(raw: Raw, path: str, parent: Pla
 
 
 @pytest.mark.controllers
-async def test_the_owned_stays_as_long_as_one_owner_does(raw: Raw, path: str, parent: Plain) -> None:
+async def test_the_owned_stays_as_long_as_one_owner_does(raw: Raw, path: str, parent: RawObject) -> None:
     other = await raw.ok("POST", path, config_map("other"))
     await child_of(raw, path, owner(parent), owner(other))
     await raw.ok("DELETE", f"{path}/parent")
@@ -136,7 +138,7 @@ async def test_the_owned_stays_as_long_as_one_owner_does(raw: Raw, path: str, pa
 
 
 @pytest.mark.controllers
-async def test_a_cascade_goes_down_all_levels(raw: Raw, path: str, parent: Plain) -> None:
+async def test_a_cascade_goes_down_all_levels(raw: Raw, path: str, parent: RawObject) -> None:
     child = await child_of(raw, path, owner(parent))
     await child_of(raw, path, owner(child), name="grandchild")
     await raw.ok("DELETE", f"{path}/parent")
@@ -145,7 +147,7 @@ async def test_a_cascade_goes_down_all_levels(raw: Raw, path: str, parent: Plain
 
 @pytest.mark.controllers
 async def test_a_deployment_takes_its_pods_with_it_before_it_goes(raw: Raw, namespace: str) -> None:
-    path, pods = DEPLOYMENTS.within(namespace).path, PODS.within(namespace).path
+    path, pods = DEPLOYMENTS.in_namespace(namespace).path, PODS.in_namespace(namespace).path
     await raw.ok("POST", path, deployment("web", 1))
 
     async def count() -> int:
@@ -166,14 +168,16 @@ async def test_a_deployment_takes_its_pods_with_it_before_it_goes(raw: Raw, name
         pytest.param({"apiVersion": ""}, "metadata.ownerReferences.apiVersion", id="no version"),
     ],
 )
-async def test_an_owner_reference_is_complete(raw: Raw, path: str, parent: Plain, reference: Plain, field: str) -> None:
+async def test_an_owner_reference_is_complete(
+    raw: Raw, path: str, parent: RawObject, reference: RawObject, field: str
+) -> None:
     item = config_map("child", None, ownerReferences=[{**owner(parent), **reference}])
     answer = await raw("POST", path, item)
     assert (answer.status, answer.reason) == (422, "Invalid")
     assert field in [cause["field"] for cause in answer.causes]
 
 
-async def test_only_one_owner_is_the_controller(raw: Raw, path: str, parent: Plain) -> None:
+async def test_only_one_owner_is_the_controller(raw: Raw, path: str, parent: RawObject) -> None:
     other = await raw.ok("POST", path, config_map("other"))
     references = [owner(parent, controller=True), owner(other, controller=True)]
     answer = await raw("POST", path, config_map("child", None, ownerReferences=references))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
     from windlass.kube.client.clients import KubeClient
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ async def things(kube: KubeClient, group: str) -> AsyncIterator[Resource]:
 
 @pytest.fixture
 def widgets(customs: Customs, namespace: str) -> str:
-    return customs.widgets.within(namespace).path
+    return customs.widgets.in_namespace(namespace).path
 
 
-def conditions(item: Plain) -> dict[str, tuple[str, str]]:
+def conditions(item: RawObject) -> dict[str, tuple[str, str]]:
     return {c["type"]: (c["status"], c["reason"]) for c in item.get("status", {}).get("conditions") or []}
 
 
@@ -98,7 +98,7 @@ async def test_a_custom_kind_is_served_and_discovered(raw: Raw, things: Resource
 
 async def test_a_definition_takes_its_objects_along(raw: Raw, kube: KubeClient, group: str, namespace: str) -> None:
     await install(kube, definition(group, "Thing"))
-    path = Resource(group, "v1", "things", "Thing").within(namespace).path
+    path = Resource(group, "v1", "things", "Thing").in_namespace(namespace).path
     item = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"size": "small"}}
     await until(lambda: _is_created(raw, path, item), "an object of the new kind")
     answer = await raw("DELETE", CRDS.named(f"things.{group}").path)
@@ -118,7 +118,7 @@ async def test_a_definition_takes_its_objects_along(raw: Raw, kube: KubeClient, 
     await raw.ok("DELETE", CRDS.named(f"things.{group}").path)
 
 
-async def _is_created(raw: Raw, path: str, item: Plain) -> bool:
+async def _is_created(raw: Raw, path: str, item: RawObject) -> bool:
     return (await raw("POST", path, item)).status == 201
 
 
@@ -186,7 +186,9 @@ DEFAULTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("given", "expected"), DEFAULTS)
-async def test_defaults(raw: Raw, widgets: str, customs: Customs, given: Plain, expected: Plain, name: str) -> None:
+async def test_defaults(
+    raw: Raw, widgets: str, customs: Customs, given: RawObject, expected: RawObject, name: str
+) -> None:
     created = await raw.ok("POST", widgets, customs.widget(name, **given))
     assert created["spec"] == {"size": "small", **expected}
 
@@ -209,7 +211,7 @@ PRUNING: list[Any] = [
 
 @pytest.mark.parametrize(("given", "kept"), PRUNING)
 async def test_what_the_schema_does_not_know_is_dropped(
-    raw: Raw, widgets: str, customs: Customs, given: Plain, kept: Plain, name: str
+    raw: Raw, widgets: str, customs: Customs, given: RawObject, kept: RawObject, name: str
 ) -> None:
     created = await raw.ok("POST", widgets, customs.widget(name, **given))
     assert created["spec"] == {"size": "small", "replicas": 1, "level": "normal", **kept}

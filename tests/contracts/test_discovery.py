@@ -11,7 +11,7 @@ from tests.contracts.servers import until
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
@@ -72,7 +72,7 @@ async def test_the_scale_subresource_names_its_kind(raw: Raw, customs: Customs) 
         assert (scale["group"], scale["version"], scale["kind"]) == ("autoscaling", "v1", "Scale")
 
 
-def resources_of(item: Plain) -> dict[str, Plain]:
+def resources_of(item: RawObject) -> dict[str, RawObject]:
     return {entry["resource"]: entry for entry in item["versions"][0]["resources"]}
 
 
@@ -124,8 +124,8 @@ async def test_a_client_that_knows_nothing_of_aggregation_gets_the_plain_form(ra
 
 
 async def test_open_api_is_there_group_by_group(raw: Raw, customs: Customs) -> None:
-    async def index_with_ours() -> Plain:
-        found: Plain = await raw.ok("GET", "/openapi/v3")
+    async def index_with_ours() -> RawObject:
+        found: RawObject = await raw.ok("GET", "/openapi/v3")
         return found if f"apis/{customs.group}/v1" in found["paths"] else {}
 
     index = await until(index_with_ours, "the custom group in the index")

@@ -14,26 +14,26 @@ from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 
 if TYPE_CHECKING:
     from tests.contracts.servers import Answer, Raw, Server
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 OTHER_UID = "00000000-0000-4000-8000-000000000000"
 
 
 @pytest.fixture
-async def ready(raw: Raw, namespace: str) -> Plain:
+async def ready(raw: Raw, namespace: str) -> RawObject:
     """A pod that says it is running and ready, whether or not there is a node."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pods"}}
-    await raw.ok("POST", SERVICE_ACCOUNTS.within(namespace).path, account)
-    path = PODS.within(namespace).path
+    await raw.ok("POST", SERVICE_ACCOUNTS.in_namespace(namespace).path, account)
+    path = PODS.in_namespace(namespace).path
     await raw.ok("POST", path, pod("a", account="pods"))
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    changed: Plain = await raw.ok("PATCH", f"{path}/a/status", {"status": status}, MERGE)
+    changed: RawObject = await raw.ok("PATCH", f"{path}/a/status", {"status": status}, MERGE)
     assert changed["status"]["phase"] == "Running"
     return changed
 
 
 async def evict(raw: Raw, namespace: str, query: str = "", **options: object) -> Answer:
-    body: Plain = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a", "namespace": namespace}}
+    body: RawObject = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a", "namespace": namespace}}
     if options:
         body["deleteOptions"] = options
     return await raw("POST", f"{PODS.named('a', namespace).path}/eviction{query}", body)
@@ -41,7 +41,7 @@ async def evict(raw: Raw, namespace: str, query: str = "", **options: object) ->
 
 async def with_budget(raw: Raw, namespace: str, needed: int) -> None:
     """A budget, with the status that its controller will give it, too."""
-    path = BUDGETS.within(namespace).path
+    path = BUDGETS.in_namespace(namespace).path
     spec = {"minAvailable": needed, "selector": {"matchLabels": {"app": "a"}}}
     await raw.ok(
         "POST",
@@ -59,7 +59,7 @@ async def is_gone(raw: Raw, namespace: str) -> bool:
     return (await raw("GET", PODS.named("a", namespace).path)).status == 404
 
 
-async def test_a_pod_without_a_budget_is_evicted(raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_a_pod_without_a_budget_is_evicted(raw: Raw, namespace: str, ready: RawObject) -> None:
     assert ready
     answer = await evict(raw, namespace)
     assert answer.status == 201
@@ -67,7 +67,7 @@ async def test_a_pod_without_a_budget_is_evicted(raw: Raw, namespace: str, ready
     assert await is_gone(raw, namespace)
 
 
-async def test_a_budget_that_is_used_up_says_wait(raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_a_budget_that_is_used_up_says_wait(raw: Raw, namespace: str, ready: RawObject) -> None:
     assert ready
     await with_budget(raw, namespace, needed=1)
     answer = await evict(raw, namespace)
@@ -79,7 +79,7 @@ async def test_a_budget_that_is_used_up_says_wait(raw: Raw, namespace: str, read
     assert not await is_gone(raw, namespace)
 
 
-async def test_our_client_waits_for_the_budget(server: Server, raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_our_client_waits_for_the_budget(server: Server, raw: Raw, namespace: str, ready: RawObject) -> None:
     assert ready
     await with_budget(raw, namespace, needed=1)
     transport = Passing(server.transport)
@@ -95,7 +95,7 @@ async def test_our_client_waits_for_the_budget(server: Server, raw: Raw, namespa
     assert await is_gone(raw, namespace)
 
 
-async def test_a_budget_that_is_not_used_up_lets_go(raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_a_budget_that_is_not_used_up_lets_go(raw: Raw, namespace: str, ready: RawObject) -> None:
     assert ready
     await with_budget(raw, namespace, needed=0)
 
@@ -106,7 +106,7 @@ async def test_a_budget_that_is_not_used_up_lets_go(raw: Raw, namespace: str, re
     assert await is_gone(raw, namespace)
 
 
-async def test_a_budget_does_not_hold_a_pod_that_never_ran(raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_a_budget_does_not_hold_a_pod_that_never_ran(raw: Raw, namespace: str, ready: RawObject) -> None:
     assert ready
     await raw.ok("PATCH", f"{PODS.named('a', namespace).path}/status", {"status": {"phase": "Pending"}}, MERGE)
     await with_budget(raw, namespace, needed=1)
@@ -114,14 +114,14 @@ async def test_a_budget_does_not_hold_a_pod_that_never_ran(raw: Raw, namespace: 
 
 
 @pytest.mark.parametrize("where", ["query", "body"])
-async def test_a_dry_eviction_leaves_the_pod(raw: Raw, namespace: str, ready: Plain, where: str) -> None:
+async def test_a_dry_eviction_leaves_the_pod(raw: Raw, namespace: str, ready: RawObject, where: str) -> None:
     assert ready
     answer = await (evict(raw, namespace, "?dryRun=All") if where == "query" else evict(raw, namespace, dryRun=["All"]))
     assert answer.status == 201
     assert not await is_gone(raw, namespace)
 
 
-async def test_an_eviction_checks_its_preconditions(raw: Raw, namespace: str, ready: Plain) -> None:
+async def test_an_eviction_checks_its_preconditions(raw: Raw, namespace: str, ready: RawObject) -> None:
     answer = await evict(raw, namespace, preconditions={"uid": OTHER_UID})
     assert (answer.status, answer.reason) == (409, "Conflict")
     answer = await evict(raw, namespace, preconditions={"uid": ready["metadata"]["uid"]})

@@ -14,12 +14,12 @@ from tests.contracts.kinds import LIST_KINDS, NAMESPACES, SECRETS, secret
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 
 @pytest.fixture
 def path(namespace: str) -> str:
-    return SECRETS.within(namespace).path
+    return SECRETS.in_namespace(namespace).path
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ async def five(raw: Raw, path: str) -> list[str]:
     return names
 
 
-def names(listing: Plain) -> list[str]:
+def names(listing: RawObject) -> list[str]:
     return [item["metadata"]["name"] for item in listing["items"]]
 
 
-async def all_pages(raw: Raw, path: str, query: str) -> list[Plain]:
+async def all_pages(raw: Raw, path: str, query: str) -> list[RawObject]:
     pages = [await raw.ok("GET", f"{path}?{query}")]
     while token := pages[-1]["metadata"].get("continue"):
         pages.append(await raw.ok("GET", f"{path}?{query}&continue={quote(token)}"))
@@ -50,7 +50,7 @@ async def test_an_empty_list_has_items_and_a_version(raw: Raw, path: str) -> Non
 
 
 async def test_a_list_in_a_namespace_that_is_not_there_is_empty(raw: Raw) -> None:
-    assert (await raw.ok("GET", SECRETS.within("no-such-namespace").path))["items"] == []
+    assert (await raw.ok("GET", SECRETS.in_namespace("no-such-namespace").path))["items"] == []
 
 
 @pytest.mark.parametrize(("path", "kind"), LIST_KINDS)
@@ -63,7 +63,7 @@ async def test_items_of_a_built_in_kind_do_not_repeat_it_but_those_of_a_custom_k
 ) -> None:
     assert five
     assert "kind" not in (await raw.ok("GET", path))["items"][0]
-    custom = customs.widgets.within(namespace).path
+    custom = customs.widgets.in_namespace(namespace).path
     await raw.ok("POST", custom, customs.widget("a"))
     found = await raw.ok("GET", custom)
     assert (found["kind"], found["items"][0]["kind"]) == ("WidgetList", "Widget")
@@ -120,7 +120,7 @@ async def test_pages_with_a_selector_have_no_count_of_what_remains(raw: Raw, pat
 
 
 async def test_pages_of_a_custom_kind(raw: Raw, namespace: str, customs: Customs) -> None:
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     for name in "abc":
         await raw.ok("POST", path, customs.widget(name))
     pages = await all_pages(raw, path, "limit=2")

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 HOLD = "contracts.windlass.dev/hold"
 
 
 @pytest.fixture
-async def own(raw: Raw) -> AsyncIterator[Plain]:
+async def own(raw: Raw) -> AsyncIterator[RawObject]:
     """A namespace that the test may end."""
     item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"contracts-{uuid.uuid4().hex[:10]}"}}
     created = await raw.ok("POST", NAMESPACES.everywhere.path, item)
@@ -28,15 +28,15 @@ async def own(raw: Raw) -> AsyncIterator[Plain]:
     await raw("DELETE", path_of(created))
 
 
-def path_of(namespace: Plain) -> str:
+def path_of(namespace: RawObject) -> str:
     return NAMESPACES.named(namespace["metadata"]["name"]).path
 
 
-def maps_in(namespace: Plain) -> str:
-    return CONFIG_MAPS.within(namespace["metadata"]["name"]).path
+def maps_in(namespace: RawObject) -> str:
+    return CONFIG_MAPS.in_namespace(namespace["metadata"]["name"]).path
 
 
-async def test_a_new_namespace_is_active_and_labelled_with_its_name(own: Plain) -> None:
+async def test_a_new_namespace_is_active_and_labelled_with_its_name(own: RawObject) -> None:
     name = own["metadata"]["name"]
     assert own["status"] == {"phase": "Active"}
     assert own["spec"] == {"finalizers": ["kubernetes"]}
@@ -44,7 +44,7 @@ async def test_a_new_namespace_is_active_and_labelled_with_its_name(own: Plain) 
     assert "generation" not in own["metadata"]
 
 
-async def test_deleting_answers_with_the_namespace_terminating(raw: Raw, own: Plain) -> None:
+async def test_deleting_answers_with_the_namespace_terminating(raw: Raw, own: RawObject) -> None:
     await raw.ok("POST", maps_in(own), config_map("a", None, finalizers=[HOLD]))
     marked = await raw.ok("DELETE", path_of(own))
     assert marked["kind"] == "Namespace"
@@ -55,7 +55,7 @@ async def test_deleting_answers_with_the_namespace_terminating(raw: Raw, own: Pl
 
 
 @pytest.mark.controllers
-async def test_a_namespace_goes_with_all_that_is_in_it(raw: Raw, own: Plain) -> None:
+async def test_a_namespace_goes_with_all_that_is_in_it(raw: Raw, own: RawObject) -> None:
     await raw.ok("POST", maps_in(own), config_map("a"))
     await raw.ok("DELETE", path_of(own))
 
@@ -67,11 +67,11 @@ async def test_a_namespace_goes_with_all_that_is_in_it(raw: Raw, own: Plain) -> 
 
 
 @pytest.mark.controllers
-async def test_a_namespace_waits_for_finalizers_of_its_content_and_says_so(raw: Raw, own: Plain) -> None:
+async def test_a_namespace_waits_for_finalizers_of_its_content_and_says_so(raw: Raw, own: RawObject) -> None:
     await raw.ok("POST", maps_in(own), config_map("a", None, finalizers=[HOLD]))
     await raw.ok("DELETE", path_of(own))
 
-    async def conditions() -> dict[str, Plain]:
+    async def conditions() -> dict[str, RawObject]:
         found = await raw.ok("GET", path_of(own))
         return {c["type"]: c for c in found["status"].get("conditions", [])}
 
@@ -88,7 +88,7 @@ async def test_a_namespace_waits_for_finalizers_of_its_content_and_says_so(raw: 
     await raw.ok("PATCH", f"{maps_in(own)}/a", {"metadata": {"finalizers": None}}, MERGE)
 
 
-async def test_nothing_is_created_in_a_namespace_that_ends(raw: Raw, own: Plain) -> None:
+async def test_nothing_is_created_in_a_namespace_that_ends(raw: Raw, own: RawObject) -> None:
     await raw.ok("POST", maps_in(own), config_map("a", None, finalizers=[HOLD]))
     await raw.ok("DELETE", path_of(own))
     answer = await raw("POST", maps_in(own), config_map("b"))
@@ -107,13 +107,13 @@ async def test_nothing_is_created_in_a_namespace_that_ends(raw: Raw, own: Plain)
 
 
 async def test_nothing_is_created_in_a_namespace_that_is_not_there(raw: Raw) -> None:
-    answer = await raw("POST", CONFIG_MAPS.within("no-such-namespace").path, config_map("a"))
+    answer = await raw("POST", CONFIG_MAPS.in_namespace("no-such-namespace").path, config_map("a"))
     assert (answer.status, answer.reason) == (404, "NotFound")
     assert answer.message == 'namespaces "no-such-namespace" not found'
     assert answer.json["details"] == {"name": "no-such-namespace", "kind": "namespaces"}
 
 
-async def test_the_name_of_a_namespace_that_ends_is_taken(raw: Raw, own: Plain) -> None:
+async def test_the_name_of_a_namespace_that_ends_is_taken(raw: Raw, own: RawObject) -> None:
     await raw.ok("POST", maps_in(own), config_map("a", None, finalizers=[HOLD]))
     await raw.ok("DELETE", path_of(own))
     item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": own["metadata"]["name"]}}
@@ -122,12 +122,12 @@ async def test_the_name_of_a_namespace_that_ends_is_taken(raw: Raw, own: Plain) 
     await raw.ok("PATCH", f"{maps_in(own)}/a", {"metadata": {"finalizers": None}}, MERGE)
 
 
-async def test_the_name_label_cannot_be_lost(raw: Raw, own: Plain) -> None:
+async def test_the_name_label_cannot_be_lost(raw: Raw, own: RawObject) -> None:
     same = await raw.ok("PATCH", path_of(own), {"metadata": {"labels": None}}, MERGE)
     assert same["metadata"]["labels"] == {"kubernetes.io/metadata.name": own["metadata"]["name"]}
 
 
-async def test_a_namespace_may_be_selected_by_its_phase(raw: Raw, own: Plain) -> None:
+async def test_a_namespace_may_be_selected_by_its_phase(raw: Raw, own: RawObject) -> None:
     name = own["metadata"]["name"]
     query = f"fieldSelector=metadata.name%3D{name},status.phase%3DActive"
     found = await raw.ok("GET", f"{NAMESPACES.everywhere.path}?{query}")
@@ -135,7 +135,7 @@ async def test_a_namespace_may_be_selected_by_its_phase(raw: Raw, own: Plain) ->
 
 
 @pytest.mark.controllers
-async def test_a_namespace_gets_a_default_service_account_and_the_root_certificate(raw: Raw, own: Plain) -> None:
+async def test_a_namespace_gets_a_default_service_account_and_the_root_certificate(raw: Raw, own: RawObject) -> None:
     name = own["metadata"]["name"]
 
     async def both_there() -> bool:

@@ -12,7 +12,7 @@ from tests.contracts.servers import JSON_PATCH, MERGE, STRATEGIC
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 
 @pytest.fixture
@@ -23,14 +23,14 @@ def namespace(shared_namespace: str) -> str:
 
 @pytest.fixture
 async def path(raw: Raw, namespace: str, name: str) -> str:
-    collection = CONFIG_MAPS.within(namespace).path
+    collection = CONFIG_MAPS.in_namespace(namespace).path
     await raw.ok("POST", collection, config_map(name, {"x": "1", "y": "1"}, annotations={"a/b": "1"}))
     return f"{collection}/{name}"
 
 
 @pytest.fixture
 async def web(raw: Raw, namespace: str, name: str) -> str:
-    collection = DEPLOYMENTS.within(namespace).path
+    collection = DEPLOYMENTS.in_namespace(namespace).path
     await raw.ok("POST", collection, deployment(name, 0, "main", "side"))
     return f"{collection}/{name}"
 
@@ -46,12 +46,12 @@ async def web(raw: Raw, namespace: str, name: str) -> str:
         pytest.param({}, {"x": "1", "y": "1"}, id="an empty patch"),
     ],
 )
-async def test_a_merge_patch(raw: Raw, path: str, patch: Plain, data: Plain | None) -> None:
+async def test_a_merge_patch(raw: Raw, path: str, patch: RawObject, data: RawObject | None) -> None:
     assert (await raw.ok("PATCH", path, patch, MERGE)).get("data") == data
 
 
 async def test_a_merge_patch_replaces_lists(raw: Raw, namespace: str, customs: Customs, name: str) -> None:
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     await raw.ok("POST", path, customs.widget(name, parts=[{"name": "x"}, {"name": "y"}]))
     changed = await raw.ok("PATCH", f"{path}/{name}", {"spec": {"parts": [{"name": "z"}]}}, MERGE)
     assert changed["spec"]["parts"] == [{"name": "z", "count": 1}]
@@ -73,7 +73,7 @@ async def test_a_merge_patch_replaces_lists(raw: Raw, namespace: str, customs: C
         ),
     ],
 )
-async def test_a_json_patch(raw: Raw, path: str, operations: list[Plain], data: Plain | None) -> None:
+async def test_a_json_patch(raw: Raw, path: str, operations: list[RawObject], data: RawObject | None) -> None:
     assert (await raw.ok("PATCH", path, operations, JSON_PATCH)).get("data") == data
 
 
@@ -96,7 +96,7 @@ async def test_a_json_patch_that_replaces_a_missing_key_adds_it(raw: Raw, path: 
 
 
 async def test_a_json_patch_of_lists(raw: Raw, namespace: str, customs: Customs, name: str) -> None:
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     await raw.ok("POST", path, customs.widget(name, steps=["b"]))
     operations = [
         {"op": "add", "path": "/spec/steps/0", "value": "a"},
@@ -107,11 +107,11 @@ async def test_a_json_patch_of_lists(raw: Raw, namespace: str, customs: Customs,
     assert changed["spec"]["steps"] == ["a", "c"]
 
 
-def containers(item: Plain) -> dict[str, str]:
+def containers(item: RawObject) -> dict[str, str]:
     return {c["name"]: c["image"] for c in item["spec"]["template"]["spec"]["containers"]}
 
 
-def template(*found: Plain, **more: Any) -> Plain:
+def template(*found: RawObject, **more: Any) -> RawObject:
     return {"spec": {"template": {"spec": {"containers": list(found), **more}}}}
 
 
@@ -163,7 +163,7 @@ async def test_a_strategic_merge_patch_keeps_only_the_keys_of_a_strategy(raw: Ra
 
 
 async def test_a_strategic_merge_patch_finds_ports_of_a_service_by_number(raw: Raw, namespace: str, name: str) -> None:
-    path = SERVICES.within(namespace).path
+    path = SERVICES.in_namespace(namespace).path
     await raw.ok("POST", path, service(name, ("http", 80), ("admin", 81)))
     patch = {"spec": {"ports": [{"port": 80, "name": "web"}]}}
     changed = await raw.ok("PATCH", f"{path}/{name}", patch, STRATEGIC)

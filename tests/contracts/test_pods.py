@@ -12,14 +12,14 @@ from windlass.kube.client.resources import PODS, SERVICE_ACCOUNTS
 if TYPE_CHECKING:
     from tests.contracts.servers import Raw
     from windlass.kube.client.clients import KubeClient
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 pytestmark = [pytest.mark.kubelet, pytest.mark.controllers, pytest.mark.timeout(120)]
 
 IMAGE = "busybox:1"
 
 
-def running(name: str, script: str, **spec: object) -> Plain:
+def running(name: str, script: str, **spec: object) -> RawObject:
     container = {"name": "main", "image": IMAGE, "command": ["sh", "-c", script]}
     body = {
         "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "serviceAccountName": "pods",
@@ -31,13 +31,13 @@ def running(name: str, script: str, **spec: object) -> Plain:
 @pytest.fixture
 async def path(raw: Raw, namespace: str) -> str:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pods"}}
-    await raw.ok("POST", SERVICE_ACCOUNTS.within(namespace).path, account)
-    return PODS.within(namespace).path
+    await raw.ok("POST", SERVICE_ACCOUNTS.in_namespace(namespace).path, account)
+    return PODS.in_namespace(namespace).path
 
 
-async def finished(raw: Raw, path: str) -> Plain:
-    async def ended() -> Plain:
-        found: Plain = await raw.ok("GET", path)
+async def finished(raw: Raw, path: str) -> RawObject:
+    async def ended() -> RawObject:
+        found: RawObject = await raw.ok("GET", path)
         return found if found["status"]["phase"] in {"Succeeded", "Failed"} else {}
 
     return await until(ended, "the end of the pod")

@@ -12,7 +12,7 @@ import pytest
 from tests.contracts.kinds import SECRETS, secret
 from tests.contracts.servers import until
 from tests.contracts.transports import Cutting, Passing, WithoutInitialEvents
-from windlass.kube.client.objects import Plain
+from windlass.kube.client.objects import RawObject
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.reflectors import Reflector
 
@@ -45,18 +45,18 @@ async def burst(kube: KubeClient, ref: Ref, seed: int) -> None:
             await kube.patch(one, {"metadata": {"labels": {"step": str(step)}}})
 
 
-def versions(items: Mapping[tuple[str, str], Plain]) -> dict[str, str]:
+def versions(items: Mapping[tuple[str, str], RawObject]) -> dict[str, str]:
     return {name: item["metadata"]["resourceVersion"] for (_, name), item in items.items()}
 
 
-async def follow(reflector: Reflector[Plain]) -> None:
+async def follow(reflector: Reflector[RawObject]) -> None:
     async with aclosing(reflector.changes()) as changes:
         async for change in changes:
-            if not change.is_complete and change.old is not None and change.new is not None:
+            if not change.completes_view and change.old is not None and change.new is not None:
                 assert change.old["metadata"]["uid"] == change.new["metadata"]["uid"]
 
 
-async def ends_up_equal(kube: KubeClient, reflector: Reflector[Plain], ref: Ref, seed: int) -> None:
+async def ends_up_equal(kube: KubeClient, reflector: Reflector[RawObject], ref: Ref, seed: int) -> None:
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(follow(reflector))
         await burst(kube, ref, seed)
@@ -71,17 +71,17 @@ async def ends_up_equal(kube: KubeClient, reflector: Reflector[Plain], ref: Ref,
 
 
 async def test_a_view_by_stream_ends_up_equal_to_the_list(server: Server, kube: KubeClient, namespace: str) -> None:
-    ref = SECRETS.within(namespace)
+    ref = SECRETS.in_namespace(namespace)
     transport = Passing(server.transport)
-    reflector = Reflector(server.client(transport=transport), ref, Plain)
+    reflector = Reflector(server.client(transport=transport), ref, RawObject)
     await ends_up_equal(kube, reflector, ref, seed=1)
     assert {"watch=1" in request.target for request in transport.asked} == {True}, "no list was needed"
 
 
 async def test_a_view_by_list_ends_up_equal_to_the_list(server: Server, kube: KubeClient, namespace: str) -> None:
-    ref = SECRETS.within(namespace)
+    ref = SECRETS.in_namespace(namespace)
     transport = WithoutInitialEvents(server.transport)
-    reflector = Reflector(server.client(transport=transport), ref, Plain)
+    reflector = Reflector(server.client(transport=transport), ref, RawObject)
     await ends_up_equal(kube, reflector, ref, seed=2)
     targets = [request.target for request in transport.asked]
     assert "resourceVersionMatch=NotOlderThan" in targets[0]
@@ -92,10 +92,10 @@ async def test_a_view_by_list_ends_up_equal_to_the_list(server: Server, kube: Ku
 async def test_a_view_whose_connections_are_cut_ends_up_equal_to_the_list(
     server: Server, kube: KubeClient, namespace: str, after: int
 ) -> None:
-    ref = SECRETS.within(namespace)
+    ref = SECRETS.in_namespace(namespace)
     await kube.create(ref, secret("first"))
     transport = Cutting(server.transport, after)
-    reflector = Reflector(server.client(transport=transport), ref, Plain)
+    reflector = Reflector(server.client(transport=transport), ref, RawObject)
     await ends_up_equal(kube, reflector, ref, seed=after)
     assert transport.cuts > 0
 
@@ -103,10 +103,10 @@ async def test_a_view_whose_connections_are_cut_ends_up_equal_to_the_list(
 async def test_a_view_of_a_selection_loses_what_no_longer_matches(
     server: Server, kube: KubeClient, namespace: str
 ) -> None:
-    ref = SECRETS.within(namespace)
+    ref = SECRETS.in_namespace(namespace)
     for name in "ab":
         await kube.create(ref, secret(name, labels={"team": "red"}))
-    reflector = Reflector(server.client(), ref, Plain, select=Selection(labels="team=red"))
+    reflector = Reflector(server.client(), ref, RawObject, select=Selection(labels="team=red"))
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(follow(reflector))
 
@@ -125,11 +125,11 @@ async def test_a_view_of_a_forgotten_version_is_made_anew(
     server: Server, kube: KubeClient, namespace: str, customs: Customs
 ) -> None:
     """The history of a custom kind begins after its definition, so the first of all versions is forgotten for sure."""
-    ref = customs.widgets.within(namespace)
+    ref = customs.widgets.in_namespace(namespace)
     await kube.create(ref, customs.widget("a"))
     transport = WithoutInitialEvents(server.transport)
-    reflector = Reflector(server.client(transport=transport), ref, Plain)
-    reflector._since = "1"
+    reflector = Reflector(server.client(transport=transport), ref, RawObject)
+    reflector._resource_version = "1"
     async with asyncio.TaskGroup() as tasks:
         following = tasks.create_task(follow(reflector))
 

@@ -52,12 +52,12 @@ async def furnish(raw: Raw, namespace: str) -> None:
     item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     await raw.ok("POST", NAMESPACES.everywhere.path, item)
     for name, labels in LABELS.items():
-        await raw.ok("POST", SECRETS.within(namespace).path, secret(name, labels=labels))
+        await raw.ok("POST", SECRETS.in_namespace(namespace).path, secret(name, labels=labels))
 
 
 @pytest.fixture
 def path(inhabited: str) -> str:
-    return SECRETS.within(inhabited).path
+    return SECRETS.in_namespace(inhabited).path
 
 
 async def names(raw: Raw, path: str, query: str) -> str:
@@ -117,7 +117,7 @@ async def test_a_label_selector_that_cannot_be_read(raw: Raw, path: str, selecto
 
 
 async def test_a_field_selector_of_a_custom_kind(raw: Raw, namespace: str, customs: Customs) -> None:
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     for name in "ab":
         await raw.ok("POST", path, customs.widget(name))
     assert await names(raw, path, "fieldSelector=metadata.name%3Db") == "b"
@@ -126,8 +126,8 @@ async def test_a_field_selector_of_a_custom_kind(raw: Raw, namespace: str, custo
 
 async def test_pods_are_selected_by_phase_and_node(raw: Raw, namespace: str) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pods"}}
-    await raw.ok("POST", SERVICE_ACCOUNTS.within(namespace).path, account)
-    path = PODS.within(namespace).path
+    await raw.ok("POST", SERVICE_ACCOUNTS.in_namespace(namespace).path, account)
+    path = PODS.in_namespace(namespace).path
     await raw.ok("POST", path, pod("a", account="pods"))
     assert await names(raw, path, "fieldSelector=status.phase%3DPending") == "a"
     assert await names(raw, path, "fieldSelector=status.phase%3DRunning") == ""
@@ -136,7 +136,7 @@ async def test_pods_are_selected_by_phase_and_node(raw: Raw, namespace: str) -> 
 
 
 async def test_selectors_select_what_is_deleted(raw: Raw, namespace: str) -> None:
-    path = SECRETS.within(namespace).path
+    path = SECRETS.in_namespace(namespace).path
     for name, labels in LABELS.items():
         await raw.ok("POST", path, secret(name, labels=labels))
     await raw.ok("DELETE", f"{path}?labelSelector=team%3Dred")

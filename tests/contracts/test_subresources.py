@@ -12,7 +12,7 @@ from tests.contracts.servers import APPLY, JSON_PATCH, MERGE, until
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def namespace(shared_namespace: str) -> str:
 
 @pytest.fixture
 def widgets(customs: Customs, namespace: str) -> str:
-    return customs.widgets.within(namespace).path
+    return customs.widgets.in_namespace(namespace).path
 
 
 @pytest.fixture
-async def widget(raw: Raw, widgets: str, customs: Customs, name: str) -> Plain:
-    created: Plain = await raw.ok("POST", widgets, customs.widget(name))
+async def widget(raw: Raw, widgets: str, customs: Customs, name: str) -> RawObject:
+    created: RawObject = await raw.ok("POST", widgets, customs.widget(name))
     return created
 
 
@@ -40,7 +40,7 @@ async def test_status_given_at_creation_is_dropped(raw: Raw, widgets: str, custo
 
 @pytest.mark.parametrize("how", ["replace", "merge patch", "JSON patch"])
 async def test_a_write_of_the_object_leaves_its_status(
-    raw: Raw, widgets: str, widget: Plain, how: str, name: str
+    raw: Raw, widgets: str, widget: RawObject, how: str, name: str
 ) -> None:
     path = f"{widgets}/{name}"
     before = await raw.ok("PATCH", f"{path}/status", {"status": {"phase": "Ready"}}, MERGE)
@@ -63,7 +63,7 @@ async def test_a_write_of_the_object_leaves_its_status(
 
 @pytest.mark.parametrize("how", ["replace", "merge patch", "JSON patch"])
 async def test_a_write_of_the_status_leaves_the_rest(
-    raw: Raw, widgets: str, widget: Plain, how: str, name: str
+    raw: Raw, widgets: str, widget: RawObject, how: str, name: str
 ) -> None:
     path = f"{widgets}/{name}/status"
     change = {"spec": {"size": "large"}, "status": {"phase": "Ready"}}
@@ -84,13 +84,13 @@ async def test_a_write_of_the_status_leaves_the_rest(
     assert int(after["metadata"]["resourceVersion"]) > int(widget["metadata"]["resourceVersion"])
 
 
-async def test_a_write_of_the_status_respects_the_version(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+async def test_a_write_of_the_status_respects_the_version(raw: Raw, widgets: str, widget: RawObject, name: str) -> None:
     await raw.ok("PATCH", f"{widgets}/{name}", {"metadata": {"labels": {"x": "1"}}}, MERGE)
     answer = await raw("PUT", f"{widgets}/{name}/status", {**widget, "status": {"phase": "Ready"}})
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
-async def test_the_status_door_shows_the_whole_object(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+async def test_the_status_door_shows_the_whole_object(raw: Raw, widgets: str, widget: RawObject, name: str) -> None:
     assert await raw.ok("GET", f"{widgets}/{name}/status") == widget
 
 
@@ -107,7 +107,7 @@ GENERATIONS = [
 
 @pytest.mark.parametrize(("sub", "change", "generation"), GENERATIONS)
 async def test_generation_of_a_kind_with_a_status_door(
-    raw: Raw, widgets: str, widget: Plain, sub: str, change: Plain, generation: int, name: str
+    raw: Raw, widgets: str, widget: RawObject, sub: str, change: RawObject, generation: int, name: str
 ) -> None:
     assert widget["metadata"]["generation"] == 1
     await raw.ok("PATCH", f"{widgets}/{name}{sub}", change, MERGE)
@@ -125,9 +125,9 @@ async def test_generation_of_a_kind_with_a_status_door(
     ],
 )
 async def test_generation_of_a_kind_without_a_status_door(
-    raw: Raw, namespace: str, customs: Customs, change: Plain, generation: int, name: str
+    raw: Raw, namespace: str, customs: Customs, change: RawObject, generation: int, name: str
 ) -> None:
-    path = customs.gadgets.within(namespace).path
+    path = customs.gadgets.in_namespace(namespace).path
     await raw.ok("POST", path, customs.gadget(name))
     changed = await raw.ok("PATCH", f"{path}/{name}", change, MERGE)
     assert changed["metadata"]["generation"] == generation
@@ -136,7 +136,7 @@ async def test_generation_of_a_kind_without_a_status_door(
 async def test_status_of_a_kind_without_a_status_door_can_be_created_and_patched(
     raw: Raw, namespace: str, customs: Customs, name: str
 ) -> None:
-    path = customs.gadgets.within(namespace).path
+    path = customs.gadgets.in_namespace(namespace).path
     created = await raw.ok("POST", path, {**customs.gadget(name), "status": {"phase": "Ready"}})
     assert created["status"] == {"phase": "Ready"}
     changed = await raw.ok("PATCH", f"{path}/{name}", {"status": {"phase": "Waiting"}}, MERGE)
@@ -144,7 +144,7 @@ async def test_status_of_a_kind_without_a_status_door_can_be_created_and_patched
 
 
 async def test_generation_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
-    path = DEPLOYMENTS.within(namespace).path
+    path = DEPLOYMENTS.in_namespace(namespace).path
     item = deployment(name)
     item["spec"]["paused"] = True
     created = await raw.ok("POST", path, item)
@@ -158,7 +158,7 @@ async def test_generation_of_a_deployment(raw: Raw, namespace: str, name: str) -
 
 
 async def test_the_scale_of_a_deployment(raw: Raw, namespace: str, name: str) -> None:
-    path = DEPLOYMENTS.within(namespace).path
+    path = DEPLOYMENTS.in_namespace(namespace).path
     created = await raw.ok("POST", path, deployment(name, 1))
     scale = await raw.ok("GET", f"{path}/{name}/scale")
     assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
@@ -172,7 +172,7 @@ async def test_the_scale_of_a_deployment(raw: Raw, namespace: str, name: str) ->
 
 
 async def test_the_status_door_of_a_deployment_lets_annotations_through(raw: Raw, namespace: str, name: str) -> None:
-    path = DEPLOYMENTS.within(namespace).path
+    path = DEPLOYMENTS.in_namespace(namespace).path
     await raw.ok("POST", path, deployment(name, 1))
     wish = {"metadata": {"annotations": {"example.org/a": "b"}, "labels": {"c": "d"}}, "spec": {"replicas": 5}}
     changed = await raw.ok("PATCH", f"{path}/{name}/status", wish, MERGE)
@@ -182,13 +182,13 @@ async def test_the_status_door_of_a_deployment_lets_annotations_through(raw: Raw
 
 
 async def test_a_scale_of_zero_has_an_empty_spec(raw: Raw, namespace: str, name: str) -> None:
-    path = DEPLOYMENTS.within(namespace).path
+    path = DEPLOYMENTS.in_namespace(namespace).path
     await raw.ok("POST", path, deployment(name, 1))
     assert (await raw.ok("PATCH", f"{path}/{name}/scale", {"spec": {"replicas": 0}}, MERGE))["spec"] == {}
     assert (await raw.ok("GET", f"{path}/{name}"))["spec"]["replicas"] == 0
 
 
-async def test_the_scale_of_a_custom_object(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+async def test_the_scale_of_a_custom_object(raw: Raw, widgets: str, widget: RawObject, name: str) -> None:
     await raw.ok("PATCH", f"{widgets}/{name}/status", {"status": {"replicas": 1, "selector": "app=a"}}, MERGE)
     scale = await raw.ok("GET", f"{widgets}/{name}/scale")
     assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
@@ -199,7 +199,7 @@ async def test_the_scale_of_a_custom_object(raw: Raw, widgets: str, widget: Plai
     assert (await raw.ok("GET", f"{widgets}/{name}"))["spec"]["replicas"] == 4
 
 
-async def test_a_scale_respects_the_version(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+async def test_a_scale_respects_the_version(raw: Raw, widgets: str, widget: RawObject, name: str) -> None:
     assert widget
     scale = await raw.ok("GET", f"{widgets}/{name}/scale")
     await raw.ok("PATCH", f"{widgets}/{name}", {"metadata": {"labels": {"x": "1"}}}, MERGE)
@@ -207,14 +207,14 @@ async def test_a_scale_respects_the_version(raw: Raw, widgets: str, widget: Plai
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
-async def test_a_custom_scale_is_held_to_the_schema(raw: Raw, widgets: str, widget: Plain, name: str) -> None:
+async def test_a_custom_scale_is_held_to_the_schema(raw: Raw, widgets: str, widget: RawObject, name: str) -> None:
     assert widget
     answer = await raw("PATCH", f"{widgets}/{name}/scale", {"spec": {"replicas": 11}}, MERGE)
     assert (answer.status, answer.reason) == (422, "Invalid")
 
 
 async def test_conditions_of_a_status_can_be_applied_by_their_controller(
-    raw: Raw, widgets: str, widget: Plain, customs: Customs, name: str
+    raw: Raw, widgets: str, widget: RawObject, customs: Customs, name: str
 ) -> None:
     assert widget
     body = {"apiVersion": f"{customs.group}/v1", "kind": "Widget", "metadata": {"name": name}}
@@ -228,7 +228,7 @@ async def test_conditions_of_a_status_can_be_applied_by_their_controller(
 
 @pytest.mark.controllers
 async def test_a_deployment_is_observed(raw: Raw, namespace: str, name: str) -> None:
-    path = DEPLOYMENTS.within(namespace).path
+    path = DEPLOYMENTS.in_namespace(namespace).path
     await raw.ok("POST", path, deployment(name, 0))
 
     async def is_observed() -> bool:

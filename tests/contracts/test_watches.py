@@ -12,7 +12,7 @@ from tests.contracts.servers import MERGE
 if TYPE_CHECKING:
     from tests.contracts.definitions import Customs
     from tests.contracts.servers import Raw
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 END = "k8s.io/initial-events-end"
 STREAM = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
@@ -20,7 +20,7 @@ STREAM = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBoo
 
 @pytest.fixture
 def path(namespace: str) -> str:
-    return SECRETS.within(namespace).path
+    return SECRETS.in_namespace(namespace).path
 
 
 async def version_of(raw: Raw, path: str) -> str:
@@ -28,12 +28,12 @@ async def version_of(raw: Raw, path: str) -> str:
     return found
 
 
-async def labelled(raw: Raw, path: str, name: str, value: str | None) -> Plain:
-    found: Plain = await raw.ok("PATCH", f"{path}/{name}", {"metadata": {"labels": {"team": value}}}, MERGE)
+async def labelled(raw: Raw, path: str, name: str, value: str | None) -> RawObject:
+    found: RawObject = await raw.ok("PATCH", f"{path}/{name}", {"metadata": {"labels": {"team": value}}}, MERGE)
     return found
 
 
-def version(item: Plain) -> int:
+def version(item: RawObject) -> int:
     return int(item["metadata"]["resourceVersion"])
 
 
@@ -130,7 +130,7 @@ async def test_initial_events_of_nothing_are_only_the_mark(raw: Raw, path: str) 
 
 
 async def test_initial_events_of_a_custom_kind_are_marked_too(raw: Raw, namespace: str, customs: Customs) -> None:
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     await raw.ok("POST", path, customs.widget("a"))
     async with raw.watch(f"{path}?{STREAM}") as watching:
         assert await watching.take(1) == [("ADDED", "a")]
@@ -181,7 +181,7 @@ async def test_no_bookmarks_come_unasked(raw: Raw, path: str) -> None:
 
 async def test_a_forgotten_version_is_told_as_an_error_event(raw: Raw, namespace: str, customs: Customs) -> None:
     """The history of a kind begins with its cache: what came before the kind is older than anything known of it."""
-    path = customs.widgets.within(namespace).path
+    path = customs.widgets.in_namespace(namespace).path
     await raw.ok("POST", path, customs.widget("a"))
     async with raw.watch(f"{path}?resourceVersion=1") as watching:
         assert watching.status == 200
@@ -228,9 +228,9 @@ async def test_a_watch_of_all_namespaces_sees_all_and_one_of_a_namespace_only_it
     everywhere = f"{SECRETS.everywhere.path}?resourceVersion={start}&labelSelector=run%3D{namespace}"
     async with raw.watch(everywhere) as all_of_them, raw.watch(f"{path}?resourceVersion={start}") as own:
         elsewhere = await raw.ok(
-            "POST", SECRETS.within("default").path, secret(f"x-{namespace}", labels={"run": namespace})
+            "POST", SECRETS.in_namespace("default").path, secret(f"x-{namespace}", labels={"run": namespace})
         )
-        await raw.ok("DELETE", f"{SECRETS.within('default').path}/{elsewhere['metadata']['name']}")
+        await raw.ok("DELETE", f"{SECRETS.in_namespace('default').path}/{elsewhere['metadata']['name']}")
         await raw.ok("POST", path, secret("a", labels={"run": namespace}))
         assert await all_of_them.take(3) == [("ADDED", f"x-{namespace}"), ("DELETED", f"x-{namespace}"), ("ADDED", "a")]
         assert await own.take(1) == [("ADDED", "a")]

@@ -16,16 +16,16 @@ from tests.scenarios.clusters import Running, running
 from tests.settings.setting_files import spec
 from tests.simulation.scenarios import APPLICATIONS
 from tests.simulation.witnesses import Witness, run_of
-from windlass.sandbox.argocd.application_specs import Pace
+from windlass.sandbox.argocd.application_specs import ControllerDelays
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.simulation.scenarios import Scenario
-    from windlass.sandbox.apiserver.journal import Entry
+    from windlass.sandbox.apiserver.journal import JournalEntry
 
-QUICK = Pace(notice=0.01, sync=0.05, finish=0.01, recent=0.02, latest=0.03, refresh=0.05, first=0.02)
+QUICK = ControllerDelays(start=0.01, sync=0.05, finish=0.01, recent=0.02, latest=0.03, refresh=0.05, first=0.02)
 ENVIRONMENT = f"name: development\ndomain: example.org\ngitRepository: {URL}\ngitRevision: main\ngitPath: root\n"
 
 
@@ -79,7 +79,7 @@ class Stage:
         return Told(ended, json.loads(ended.stdout) if ended.stdout else {}, self.entries)
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """What the last process asked of the cluster."""
         return self.cluster.asked()[self._seen :]
 
@@ -101,7 +101,7 @@ class Told:
 
     ended: Ended
     report: dict[str, Any]
-    entries: list[Entry]
+    entries: list[JournalEntry]
 
     @property
     def code(self) -> int:
@@ -119,7 +119,7 @@ class Told:
 def platform_file(scenario: Scenario, patience: str = "") -> str:
     rows = [
         f"- {{name: {name}, dependsOn: [{', '.join(needed)}], retries: {{maxAttempts: 1}}}}"
-        for name, needed in scenario.platform.graph.needs.items()
+        for name, needed in scenario.platform.graph.dependencies.items()
     ]
     stacks = "stacks:\n- name: all\n  applications:\n" + "".join(f"  {row}\n" for row in rows)
     return spec(f"profiles: {{simple: {{{patience}}}}}\n{stacks}")
@@ -128,8 +128,8 @@ def platform_file(scenario: Scenario, patience: str = "") -> str:
 @contextmanager
 def staged(folder: Path, scenario: Scenario) -> Iterator[Stage]:
     with running(folder) as cluster:
-        cluster.argocd.pace = QUICK
-        cluster.argocd.stale.update(scenario.lies)
+        cluster.argocd.delays = QUICK
+        cluster.argocd.stale_statuses.update(scenario.lies)
         stage = Stage(cluster, scenario, Witness(cluster.sandbox, scenario), folder)
         stage.write("dag.yaml", platform_file(scenario))
         stage.write("environment.yaml", ENVIRONMENT)
@@ -137,7 +137,7 @@ def staged(folder: Path, scenario: Scenario) -> Iterator[Stage]:
         if not scenario.has_root:
             for part in scenario.commits[0].values():
                 body = scenario.application(part, "main")
-                cluster.do(cluster.sandbox.caller().create(APPLICATIONS, body))
+                cluster.do(cluster.sandbox.client().create(APPLICATIONS, body))
             cluster.rest(0.2)
         yield stage
         assert not stage.witness.problems, stage.witness.problems

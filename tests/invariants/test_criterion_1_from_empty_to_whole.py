@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from tests.invariants.clusters import staged
 from tests.simulation.scenarios import Part, told
-from windlass.settings.platforms import Assembled, assembled
+from windlass.settings.platforms import PlatformDefinition, assemble_platform
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_the_reference_platform_is_raised_by_one_command(tmp_path: Path) -> None:
-    reference = assembled(None, None)
-    assert isinstance(reference, Assembled)
+    reference = assemble_platform(None, None)
+    assert isinstance(reference, PlatformDefinition)
     names = reference.platform.graph.names
     assert len(names) == 43
     parts = {name: Part(name, 1, "Deployment" if place % 3 == 0 else "") for place, name in enumerate(names)}

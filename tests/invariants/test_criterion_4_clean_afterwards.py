@@ -27,7 +27,7 @@ def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     """`db` keeps data, and `web` has pods."""
     scenario = told("web: db; beside:", parts={"web": {"kind": "Deployment"}}, has_root=request.param)
     with staged(tmp_path, scenario) as found:
-        found.cluster.do(found.cluster.sandbox.caller().create("storageclasses.storage.k8s.io", CLASS))
+        found.cluster.do(found.cluster.sandbox.client().create("storageclasses.storage.k8s.io", CLASS))
         db = workload("StatefulSet", "data", replicas=2, serviceName="data", volumeClaimTemplates=[claim()])
         files = {**found.scenario.files(0), "db/data.yaml": [db]}
         found.witness.commits[-1] = found.cluster.repository.push(files)

@@ -29,7 +29,7 @@ def test_a_scope_whose_dependencies_are_not_there_is_refused(tmp_path: Path) -> 
 def test_a_dependency_that_is_sick_is_as_good_as_none(tmp_path: Path) -> None:
     with staged(tmp_path, told("b: a")) as stage:
         assert stage.deploy("--scope", "app:a").code == 0
-        stage.cluster.argocd.claims["a"] = "Degraded"
+        stage.cluster.argocd.health_overrides["a"] = "Degraded"
         stage.cluster.rest(1.2)  # Argo CD tells seconds: this comparison is later than the sync
         stage.cluster.patch("a", {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
         stage.cluster.rest(0.5)

@@ -13,9 +13,9 @@ from tests.simulation.play import played
 from tests.simulation.scenarios import Act, Scenario, newer, told
 from windlass.argo.cd.root_application import NAME as ROOT
 from windlass.core.platform import gates
-from windlass.core.platform.model.applications import Patience
-from windlass.core.platform.model.snapshots import Sync
-from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.core.platform.model.applications import NodeTiming
+from windlass.core.platform.model.snapshots import SyncStatus
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,11 +47,11 @@ def test_the_process_waits_for_every_dependency(tmp_path: Path, has_root: bool) 
 
 
 @pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
-@pytest.mark.parametrize("how", list(Stale))
+@pytest.mark.parametrize("how", list(Staleness))
 @pytest.mark.parametrize("seconds", [2.0, 25.0])
-def test_health_of_before_the_sync_opens_no_gate(how: Stale, seconds: float, has_root: bool) -> None:
+def test_health_of_before_the_sync_opens_no_gate(how: Staleness, seconds: float, has_root: bool) -> None:
     scenario = moved(has_root=has_root, acts=(Act(),))
-    lies = {name: Lie(how, seconds) for name in scenario.platform.applications}
+    lies = {name: StaleStatus(how, seconds) for name in scenario.platform.applications}
     found = played(replace(scenario, lies=lies))
     assert not found.problems
     assert found.story[0].startswith("run-1 ended: success")
@@ -74,10 +74,10 @@ def test_controllers_that_lag_behind_open_no_gate(lag: float) -> None:
 def test_out_of_sync_right_after_a_sync_is_no_drift_yet() -> None:
     """Argo CD may have compared what was there before the sync, with the health of before; ten seconds settle that."""
     done = builders.operation(finished_at=builders.at(0), run_id="run-1")
-    shown = builders.state(sync=Sync.OUT_OF_SYNC, operation=done, reconciled_at=builders.at(1))
-    wanted = gates.Wanted((builders.NEW,), (builders.source(),), Patience(), "run-1")
-    seen = gates.followed(gates.first_seen(builders.state(), builders.at(-5)), shown, builders.at(1))
-    early, late = gates.judge(wanted, seen, builders.at(2)), gates.judge(wanted, seen, builders.at(11))
+    shown = builders.state(sync=SyncStatus.OUT_OF_SYNC, operation=done, reconciled_at=builders.at(1))
+    wanted = gates.GateTarget((builders.NEW,), (builders.source(),), NodeTiming(), "run-1")
+    seen = gates.extend_history(gates.start_history(builders.state(), builders.at(-5)), shown, builders.at(1))
+    early, late = gates.evaluate_gate(wanted, seen, builders.at(2)), gates.evaluate_gate(wanted, seen, builders.at(11))
     assert isinstance(early, gates.Wait)
     assert early.reason is gates.Reason.NOT_FRESH
     assert isinstance(late, gates.Open)

@@ -15,7 +15,7 @@ from tests.simulation.scenarios import TROUBLES, Act, newer, told
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.store import StoreChange
 
 CHAIN = "d: c; c: b; b: a; aside:"
 
@@ -73,11 +73,11 @@ def broken_when_begun(stage: Stage, name: str, *, breaks: str) -> None:
     sandbox, argocd = stage.cluster.sandbox, stage.cluster.argocd
 
     async def look_again() -> None:
-        await sandbox.caller().patch(APPS, breaks, REFRESH, "argocd")
+        await sandbox.client().patch(APPS, breaks, REFRESH, "argocd")
 
-    def notice(change: Change) -> None:
-        if change.new.name == name and change.new.load().get("operation") and breaks not in argocd.claims:
-            argocd.claims[breaks] = "Degraded"
+    def notice(change: StoreChange) -> None:
+        if change.new.name == name and change.new.load().get("operation") and breaks not in argocd.health_overrides:
+            argocd.health_overrides[breaks] = "Degraded"
             sandbox.start(look_again(), name="somebody")
 
     sandbox.server.store.listen(APPS, "", notice)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.store import StoreChange
 
 DIAMOND = "top: left right; left: base; right: base; beside:"
 CONFIRMED = {"TEARDOWN_CONFIRM": "development"}
@@ -53,15 +53,15 @@ def test_what_an_application_left_behind_is_waited_for() -> None:
 
     async def story(play: Play) -> list[str]:
         assert (await play.run(Act())).report is not None
-        calls, store = play.sandbox.caller(), play.sandbox.server.store
-        play.argocd.pace.notice = 5.0
+        calls, store = play.sandbox.client(), play.sandbox.server.store
+        play.argocd.delays.start = 5.0
 
         async def freed() -> None:
             await calls.patch(APPLICATIONS, "top", {"metadata": {"finalizers": None}}, "argocd")
-            await play.sandbox.sources.sleep(60)
+            await play.sandbox.clock.sleep(60)
             await calls.delete("configmaps", "top", "default")
 
-        def hear(change: Change) -> None:
+        def hear(change: StoreChange) -> None:
             if change.new.name == "top" and "deletionTimestamp" in change.new.load()["metadata"]:
                 forget()
                 play.sandbox.start(freed(), name="somebody")

@@ -10,10 +10,10 @@ import pytest
 from tests.invariants.clusters import staged
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
-from windlass.argo.health.builtin import judged_object
+from windlass.argo.health.builtin import assess_object
 from windlass.core.platform.model.applications import ResourceRef
 from windlass.core.platform.model.health import Health
-from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,9 @@ def test_synced_is_not_healthy(tmp_path: Path) -> None:
 def test_a_lie_about_health_is_seen_through(tmp_path: Path) -> None:
     """Argo CD shows the new revision as healthy, in the second of the sync, with the health of before."""
     scenario = told(
-        "b: a", parts={"a": {"kind": "Deployment", "ready_after": 1.5}}, lies={"a": Lie(Stale.SAME_SECOND, 4)}
+        "b: a",
+        parts={"a": {"kind": "Deployment", "ready_after": 1.5}},
+        lies={"a": StaleStatus(Staleness.SAME_SECOND, 4)},
     )
     with staged(tmp_path, scenario) as stage:
         found = stage.deploy()
@@ -51,7 +53,7 @@ def test_an_object_that_is_a_gate_is_read_itself(trouble: str) -> None:
     scenario = replace(scenario, platform=replace(scenario.platform, applications=nodes), commits=commits)
 
     async def main(play: Play) -> Ended:
-        play.argocd.claims["a"] = "Healthy"
+        play.argocd.health_overrides["a"] = "Healthy"
         return await play.run(Act())
 
     ended = acted(scenario, main)
@@ -73,4 +75,4 @@ def test_an_object_that_is_a_gate_is_read_itself(trouble: str) -> None:
     ],
 )
 def test_what_says_nothing_is_never_healthy(kind: str, status: dict[str, object], expected: Health) -> None:
-    assert judged_object({"kind": kind, "metadata": {"name": "x"}, "status": status}).health is expected
+    assert assess_object({"kind": kind, "metadata": {"name": "x"}, "status": status}).health is expected

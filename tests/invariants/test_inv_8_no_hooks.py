@@ -11,16 +11,16 @@ import pytest
 from tests.invariants.clusters import staged
 from tests.simulation.scenarios import ROOT, told
 from windlass.argo.cd.applications import Application
-from windlass.argo.cd.root_application import rendered
-from windlass.argo.cd.sync_requests import Wish, sync_operation
+from windlass.argo.cd.root_application import root_manifest
+from windlass.argo.cd.sync_requests import SyncRequest, sync_operation
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_nothing_that_we_write_has_a_hook() -> None:
-    root = rendered(ROOT, "argocd")
-    operation = sync_operation(msgspec.convert(root, Application), Wish(("1" * 40,), "run", ()))
+    root = root_manifest(ROOT, "argocd")
+    operation = sync_operation(msgspec.convert(root, Application), SyncRequest(("1" * 40,), "run", ()))
     assert "hook" not in json.dumps([root, operation]).lower()
     assert operation["sync"]["revision"] == "1" * 40
 

@@ -10,9 +10,9 @@ import pytest
 from tests.kube.certificate_authorities import authority
 from tests.kube.leaks import assert_hidden
 from windlass.kube.auth.connections import (
+    AuthMethod,
     ClientCertificate,
     Connection,
-    Login,
     Pem,
     Tls,
     Token,
@@ -44,12 +44,12 @@ async def transport(
     server: str,
     *,
     tls: Tls = TRUST,
-    login: Login | None = LOGIN,
+    login: AuthMethod | None = LOGIN,
     environ: dict[str, str] | None = None,
     clock: Clock | None = None,
     **fields: Any,
 ) -> AsyncIterator[HttpTransport]:
-    opened = HttpTransport(Connection(server, "f", tls=tls, login=login, **fields), environ=environ or {}, clock=clock)
+    opened = HttpTransport(Connection(server, "f", tls=tls, auth=login, **fields), environ=environ or {}, clock=clock)
     try:
         yield opened
     finally:

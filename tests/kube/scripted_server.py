@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.kube.transport.transports import Response
 from windlass.simulation.virtual_time import run, virtual_clock
 
@@ -81,13 +81,13 @@ class _Whole:
 
 
 def ask(
-    answers: Sequence[Answer], question: Callable[[KubeClient], Awaitable[Any]], limits: Limits | None = None
+    answers: Sequence[Answer], question: Callable[[KubeClient], Awaitable[Any]], limits: CallLimits | None = None
 ) -> tuple[Any, ScriptedServer]:
     """Runs a question against prepared answers in virtual time: its result (or its error) and the server."""
     server = ScriptedServer(answers)
 
     async def main() -> Any:
-        client = KubeClient(Calls(server, clock=virtual_clock(), limits=limits))
+        client = KubeClient(CallSender(server, clock=virtual_clock(), limits=limits))
         try:
             result: Any = await question(client)
         except WindlassError as error:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from windlass.kube import api_errors
-from windlass.kube.api_errors import ApiError, Status, error_for, status_from
+from windlass.kube.api_errors import ApiError, Status, error_from_status, parse_status
 
 
 @pytest.mark.parametrize(
@@ -30,22 +30,22 @@ from windlass.kube.api_errors import ApiError, Status, error_for, status_from
 )
 def test_every_code_has_its_class(code: int, reason: str, expected: type[ApiError]) -> None:
     body = msgspec.json.encode({"kind": "Status", "code": code, "reason": reason, "message": "no"})
-    error = error_for(status_from(code, body), "here")
+    error = error_from_status(parse_status(code, body), "here")
     assert type(error) is expected
     assert (error.code, error.reason, error.status.causes) == (code, reason, ())
     assert str(error).startswith(f"here: no ({code} {reason})")
 
 
 def test_a_refusal_without_words_still_says_something() -> None:
-    assert str(error_for(status_from(502, b""), "here")) == "here: HTTP 502 (502)"
-    assert str(error_for(Status(code=404, reason="NotFound"), "here")) == "here: NotFound (404 NotFound)"
+    assert str(error_from_status(parse_status(502, b""), "here")) == "here: HTTP 502 (502)"
+    assert str(error_from_status(Status(code=404, reason="NotFound"), "here")) == "here: NotFound (404 NotFound)"
 
 
 @pytest.mark.parametrize(
     "body", [b"<html>\n<b>Bad\tgateway</b>\x00\x1b[31m", b"{}", b"[1]", b"\xff"], ids=["page", "empty", "list", "bytes"]
 )
 def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> None:
-    text = str(error_for(status_from(502, body * 999), "here"))
+    text = str(error_from_status(parse_status(502, body * 999), "here"))
     assert "HTTP 502 with a body that is no Status" in text
     assert text.isprintable()
     assert len(text) < 400
@@ -53,14 +53,14 @@ def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> N
 
 def test_a_page_that_shows_our_request_to_us_shows_no_secret() -> None:
     page = b"<pre>GET /version\nAuthorization: Bearer s3cret\nCookie: x</pre>"
-    text = str(error_for(status_from(502, page), "here"))
+    text = str(error_from_status(parse_status(502, page), "here"))
     assert "Authorization: Bearer [redacted] Cookie: x" in text
     assert "s3cret" not in text
 
 
 def test_nulls_do_not_hide_the_servers_word() -> None:
     body = b'{"kind": "Status", "reason": "NotFound", "message": "no", "details": {"causes": null}}'
-    assert str(error_for(status_from(404, body), "here")) == "here: no (404 NotFound)"
+    assert str(error_from_status(parse_status(404, body), "here")) == "here: no (404 NotFound)"
 
 
 def test_no_hint_no_parentheses() -> None:

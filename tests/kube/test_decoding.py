@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from windlass.kube.client.objects import Typed
-from windlass.kube.decoding import Unreadable, read
+from windlass.kube.client.objects import TypedObject
+from windlass.kube.decoding import DecodingError, decode_json
 
 
 class Part(msgspec.Struct, frozen=True):
     name: str = "none"
 
 
-class Thing(Typed, frozen=True):
+class Thing(TypedObject, frozen=True):
     parts: tuple[Part, ...] = ()
     sizes: dict[int, int] = msgspec.field(default_factory=dict)
     optional: str | None = "set"
@@ -26,7 +26,7 @@ DECODER = msgspec.json.Decoder(Thing)
 
 
 def thing(**fields: Any) -> Thing:
-    return read(json.dumps({"metadata": {"name": "a"}, **fields}).encode(), DECODER)
+    return decode_json(json.dumps({"metadata": {"name": "a"}, **fields}).encode(), DECODER)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_null_that_has_its_place_stays() -> None:
     ids=["nothing", "text", "bytes", "nothing left", "another type", "an abyss", "an abyss after a null"],
 )
 def test_what_cannot_be_read_is_named_and_not_shown(content: bytes, problem: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        read(content, DECODER)
+    with pytest.raises(DecodingError) as caught:
+        decode_json(content, DECODER)
     assert problem in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__suppress_context__

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.kube.redactions import EXCERPT, excerpt_without_secrets
+from windlass.kube.redactions import OUTPUT_EXCERPT_LENGTH, redacted_excerpt
 
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl"
 
@@ -43,18 +43,18 @@ JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl"
 )
 def test_what_looks_like_a_secret_is_hidden(said: str, shown: str) -> None:
     output = said.encode("utf-8", "replace") if "\udcff" not in said else b"\xff\xfe\xfd"
-    assert excerpt_without_secrets(output, ["mars-7", "42", ""]) == shown.replace("???", "\ufffd" * 3)
+    assert redacted_excerpt(output, ["mars-7", "42", ""]) == shown.replace("???", "\ufffd" * 3)
 
 
 def test_only_the_end_is_shown() -> None:
-    shown = excerpt_without_secrets(b"begin " + b"word " * 1000 + b"end", [])
+    shown = redacted_excerpt(b"begin " + b"word " * 1000 + b"end", [])
     assert shown.startswith("…")
     assert shown.endswith("word end")
-    assert len(shown) == EXCERPT
+    assert len(shown) == OUTPUT_EXCERPT_LENGTH
 
 
 @given(st.binary(), st.text(min_size=4))
 def test_a_known_secret_never_shows(output: bytes, secret: str) -> None:
     told = output + secret.encode("utf-8", "replace") + output
     if secret.encode("utf-8", "replace") == secret.encode("utf-8", "ignore"):
-        assert secret not in excerpt_without_secrets(told, [secret]).replace("[redacted]", "")
+        assert secret not in redacted_excerpt(told, [secret]).replace("[redacted]", "")

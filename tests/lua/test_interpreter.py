@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from windlass.lua.interpreter import HEADER, answered, mistake_in, serve
+from windlass.lua.interpreter import HEADER_SIZE, run_script, serve, syntax_error
 
 OUT_OF_REACH = [
     *("package", "require", "load", "loadstring", "loadfile", "dofile", "debug", "io", "python", "collectgarbage"),
@@ -20,24 +20,24 @@ OUT_OF_REACH = [
 
 @pytest.mark.parametrize("name", OUT_OF_REACH)
 def test_what_is_out_of_reach(name: str) -> None:
-    assert answered(f"return {{status = type({name})}}", {}) == {"status": "nil"}
+    assert run_script(f"return {{status = type({name})}}", {}) == {"status": "nil"}
 
 
 def test_nothing_else_is_in_reach() -> None:
-    found = answered("local s = '' for k in pairs(_G) do s = s .. k .. ' ' end return {message = s}", {})
+    found = run_script("local s = '' for k in pairs(_G) do s = s .. k .. ' ' end return {message = s}", {})
     assert found["message"] == (
         "_G _VERSION assert error getmetatable ipairs math next obj os pairs pcall print rawequal rawget rawlen rawset "
         "select setmetatable string table tonumber tostring type unpack xpcall "
     )
-    assert answered("return {status = next(os), message = tostring(next(os, 'time'))}", {}) == {
+    assert run_script("return {status = next(os), message = tostring(next(os, 'time'))}", {}) == {
         "status": "time",
         "message": "nil",
     }
 
 
 def test_what_one_program_leaves_behind_the_next_does_not_find() -> None:
-    answered("left = 1; string.find = nil; return nil", {})
-    assert answered("return {status = type(left) .. type(string.find)}", {}) == {"status": "nilfunction"}
+    run_script("left = 1; string.find = nil; return nil", {})
+    assert run_script("return {status = type(left) .. type(string.find)}", {}) == {"status": "nilfunction"}
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ def test_what_one_program_leaves_behind_the_next_does_not_find() -> None:
     ],
 )
 def test_objects_are_plain_tables(item: Any, words: str, expected: str) -> None:
-    assert answered(f"return {{status = 'x', message = {words}}}", item) == {"status": "x", "message": expected}
+    assert run_script(f"return {{status = 'x', message = {words}}}", item) == {"status": "x", "message": expected}
 
 
 def test_pairs_go_in_order_and_past_what_is_gone() -> None:
     item = {name: number for number, name in enumerate("qwertyuiopasdfghjklzxcvbnm")}
     walk = "local s = '' for k, v in pairs(obj) do s = s .. k; obj.c = nil end return {message = s}"
-    assert answered(walk, item) == {"message": "abdefghijklmnopqrstuvwxyz"}
+    assert run_script(walk, item) == {"message": "abdefghijklmnopqrstuvwxyz"}
     mixed = "local s = '' for k in pairs({[2] = 1, b = 1, [1] = 1, a = 1, [true] = 1}) do s = s .. tostring(k) end "
-    assert answered(mixed + "return {message = s}", {}) == {"message": "true12ab"}
+    assert run_script(mixed + "return {message = s}", {}) == {"message": "true12ab"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_pairs_go_in_order_and_past_what_is_gone() -> None:
     ],
 )
 def test_answers(script: str, expected: dict[str, str]) -> None:
-    found = answered(script, {})
+    found = run_script(script, {})
     assert found.keys() == expected.keys()
     for name, words in expected.items():
         assert words in found[name]
@@ -109,10 +109,10 @@ def test_answers(script: str, expected: dict[str, str]) -> None:
 
 def test_a_large_object_leaves_a_program_its_memory() -> None:
     item = {"a": [f"{number:0100}" for number in range(500_000)]}
-    assert answered("return {message = obj.a[500000] .. #('x'):rep(1e6)}", item) == {
+    assert run_script("return {message = obj.a[500000] .. #('x'):rep(1e6)}", item) == {
         "message": f"{499_999:0100}1000000"
     }
-    assert answered("return {message = ('x'):rep(1e8)}", item) == {"error": "not enough memory"}
+    assert run_script("return {message = ('x'):rep(1e8)}", item) == {"error": "not enough memory"}
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ def test_a_large_object_leaves_a_program_its_memory() -> None:
     ],
 )
 def test_grammar(script: str, expected: tuple[int, str] | None) -> None:
-    assert mistake_in(script) == expected
+    assert syntax_error(script) == expected
 
 
 def test_requests_and_answers_have_their_lengths() -> None:
     asked = [json.dumps({"script": f"return {{message = obj.{name}}}", "object": {name: name}}) for name in "ab"]
-    requests = b"".join(len(each).to_bytes(HEADER) + each.encode() for each in asked)
+    requests = b"".join(len(each).to_bytes(HEADER_SIZE) + each.encode() for each in asked)
     answers = io.BytesIO()
     serve(io.BytesIO(requests), answers)
     expected = [b"{}", b'{"message": "a"}', b'{"message": "b"}']
-    assert answers.getvalue() == b"".join(len(each).to_bytes(HEADER) + each for each in expected)
+    assert answers.getvalue() == b"".join(len(each).to_bytes(HEADER_SIZE) + each for each in expected)

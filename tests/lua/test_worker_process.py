@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from windlass.lua import worker_process
-from windlass.lua.worker_process import TRIES, LuaWorker, Said
+from windlass.lua.worker_process import MAX_TIMEOUTS, LuaWorker, ScriptResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,8 +53,8 @@ async def test_one_process_serves_all(worker: LuaWorker) -> None:
     async with asyncio.TaskGroup() as tasks:
         asked = [tasks.create_task(worker.run(GOOD, {"name": str(number)})) for number in range(20)]
         pids = [tasks.create_task(worker.run("return {message = 'x'}", {})) for _ in range(3)]
-    assert [each.result() for each in asked] == [Said("Healthy", str(number)) for number in range(20)]
-    assert {each.result() for each in pids} == {Said(message="x")}
+    assert [each.result() for each in asked] == [ScriptResult("Healthy", str(number)) for number in range(20)]
+    assert {each.result() for each in pids} == {ScriptResult(message="x")}
     first = worker.pid
     assert first
     await worker.run(GOOD, {})
@@ -66,8 +66,8 @@ async def test_one_process_serves_all(worker: LuaWorker) -> None:
 @pytest.mark.parametrize("script", [ENDLESS, PATHOLOGICAL], ids=["endless", "pathological"])
 async def test_what_does_not_end_is_killed_and_in_the_end_not_run_any_more(script: str) -> None:
     async with LuaWorker(QUICK) as worker:
-        for _ in range(TRIES):
-            assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+        for _ in range(MAX_TIMEOUTS):
+            assert await worker.run(GOOD, {"name": "a"}) == ScriptResult("Healthy", "a")
             pid = worker.pid
             assert pid
             assert (await worker.run(script, {})).error == "it did not end within 0.7 s"
@@ -83,7 +83,7 @@ async def test_a_process_that_dies_is_replaced(worker: LuaWorker) -> None:
     assert worker.pid
     os.kill(worker.pid, signal.SIGKILL)
     assert (await worker.run(GOOD, {"name": "a"})).error
-    assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+    assert await worker.run(GOOD, {"name": "a"}) == ScriptResult("Healthy", "a")
 
 
 async def test_who_is_cancelled_leaves_no_answer_for_the_next(worker: LuaWorker) -> None:
@@ -94,7 +94,7 @@ async def test_who_is_cancelled_leaves_no_answer_for_the_next(worker: LuaWorker)
             await worker.run(ENDLESS, {})
     assert first
     assert not is_there(first)
-    assert await worker.run(GOOD, {"name": "b"}) == Said("Healthy", "b")
+    assert await worker.run(GOOD, {"name": "b"}) == ScriptResult("Healthy", "b")
 
 
 async def test_an_interpreter_that_is_not_there(worker: LuaWorker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ async def test_an_object_that_no_process_survives(worker: LuaWorker) -> None:
     for _ in range(600):
         deep = {"a": deep}
     assert (await worker.run(GOOD, deep)).error == "the process it ran in ended without an answer"
-    assert await worker.run(GOOD, {"name": "a"}) == Said("Healthy", "a")
+    assert await worker.run(GOOD, {"name": "a"}) == ScriptResult("Healthy", "a")
 
 
 async def test_it_sees_nothing_of_our_environment(worker: LuaWorker, monkeypatch: pytest.MonkeyPatch) -> None:

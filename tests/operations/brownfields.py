@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.sandbox.controllers.objects import URL, application, config
 
 if TYPE_CHECKING:
-    from windlass.sandbox.in_process_client import Caller
+    from windlass.sandbox.in_process_client import InProcessClient
 
 APPS, SETS, PROJECTS = "applications.argoproj.io", "applicationsets.argoproj.io", "appprojects.argoproj.io"
 WAVE = "argocd.argoproj.io/sync-wave"
@@ -50,7 +50,7 @@ FILES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-async def grow(calls: Caller) -> None:
+async def grow(calls: InProcessClient) -> None:
     """Creates what the repository with FILES does not bring by itself."""
     await calls.create("namespaces", {"metadata": {"name": "team"}})
     head = {"apiVersion": "argoproj.io/v1alpha1"}

@@ -6,17 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.controllers.objects import URL, application
-from windlass.operations.observation import Cluster
+from windlass.operations.observation import ObservedCluster
 from windlass.sandbox.argocd.repositories import MemoryRepository
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
 
 APPS = "applications.argoproj.io"
 SYNC = {"operation": {"initiatedBy": {"username": "jane"}, "sync": {"revision": "main"}}}
-SLOW = {f"{PREFIX}ready-after": "4s"}
-BROKEN = {f"{PREFIX}fails-with": "ImagePullBackOff"}
+SLOW = {f"{ANNOTATION_PREFIX}ready-after": "4s"}
+BROKEN = {f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"}
 
 
 async def after(seconds: float) -> None:
@@ -26,18 +26,18 @@ async def after(seconds: float) -> None:
 async def begin(w: World, files: dict[str, Any], *apps: dict[str, Any]) -> MemoryRepository:
     repository = w.argocd.repositories[URL] = MemoryRepository(files)
     for app in apps or (application(),):
-        await w.sandbox.caller().create(APPS, app)
+        await w.sandbox.client().create(APPS, app)
     await after(1)
     return repository
 
 
 async def patch(w: World, change: dict[str, Any], name: str = "web") -> None:
-    await w.sandbox.caller().patch(APPS, name, change, "argocd")
+    await w.sandbox.client().patch(APPS, name, change, "argocd")
 
 
 async def truth(w: World, name: str = "web") -> bool:
     """Whether every pod of a Deployment is of its latest template and ready."""
-    found = await w.sandbox.caller().find("deployments.apps", name, "default")
+    found = await w.sandbox.client().find("deployments.apps", name, "default")
     if found is None:
         return False
     status, wanted = found.get("status", {}), found["spec"].get("replicas", 1)
@@ -46,5 +46,5 @@ async def truth(w: World, name: str = "web") -> bool:
     return is_seen and all(count == wanted for count in counts)
 
 
-def cluster(w: World) -> Cluster:
-    return Cluster(w.kube, w.kube.clock.now)
+def cluster(w: World) -> ObservedCluster:
+    return ObservedCluster(w.kube, w.kube.clock.now)

@@ -12,10 +12,14 @@ from tests.operations.clusters import begin
 from tests.operations.test_deploy_problems import deployed
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import application, config, workload
-from windlass.core.platform.model.applications import Patience, Retries
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.core.platform.model.applications import NodeTiming, Retries
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
-CRASHING = {f"{PREFIX}fails-with": "CrashLoopBackOff", f"{PREFIX}ready-after": "0s", f"{PREFIX}ends-after": "5s"}
+CRASHING = {
+    f"{ANNOTATION_PREFIX}fails-with": "CrashLoopBackOff",
+    f"{ANNOTATION_PREFIX}ready-after": "0s",
+    f"{ANNOTATION_PREFIX}ends-after": "5s",
+}
 
 
 @pytest.mark.parametrize(
@@ -26,11 +30,11 @@ def test_stability_keeps_its_gate_shut_and_without_it_the_end_of_the_run_tells(
     stability: int, code: int, results: dict[str, str]
 ) -> None:
     """Without a probe and without stability nothing tells its first moments from health: the pages say so."""
-    slow = workload(name="next", annotations={f"{PREFIX}ready-after": "30s"})
+    slow = workload(name="next", annotations={f"{ANNOTATION_PREFIX}ready-after": "30s"})
     files = {"web/all.yaml": [config(), workload(annotations=CRASHING)], "next/all.yaml": [slow]}
     made = builders.platform("next: web; web:")
-    patience = Patience(stability=timedelta(seconds=stability))
-    nodes = {name: replace(node, patience=patience, retries=Retries(1)) for name, node in made.applications.items()}
+    patience = NodeTiming(stability=timedelta(seconds=stability))
+    nodes = {name: replace(node, timing=patience, retries=Retries(1)) for name, node in made.applications.items()}
 
     async def main() -> None:
         async with clusters.world() as w:

@@ -12,8 +12,8 @@ from tests.simulation.play import Ended, Play, acted
 from tests.simulation.scenarios import APPLICATIONS, Act, Scenario, told
 from tests.simulation.witnesses import LEASES
 from windlass.argo.cd.root_application import NAME as ROOT
-from windlass.core.platform.events import NodeStarted, Noticed
-from windlass.core.platform.model.applications import Patience, Retries
+from windlass.core.platform.events import NodeStarted, Notice
+from windlass.core.platform.model.applications import NodeTiming, Retries
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.sandbox.apiserver.faults import Fault
 
@@ -30,7 +30,7 @@ def results(report: Report | None) -> dict[str, str]:
 
 def patient(scenario: Scenario, retries: Retries | None = None, **changes: Any) -> Scenario:
     nodes = {
-        name: replace(node, patience=Patience(**changes), retries=retries or node.retries)
+        name: replace(node, timing=NodeTiming(**changes), retries=retries or node.retries)
         for name, node in scenario.platform.applications.items()
     }
     return replace(scenario, platform=replace(scenario.platform, applications=nodes))
@@ -39,7 +39,7 @@ def patient(scenario: Scenario, retries: Retries | None = None, **changes: Any) 
 def root_operations(play: Play) -> list[list[str]]:
     """The children of each operation on the root, as written."""
     found: list[list[str]] = []
-    for change in play.sandbox.server.store.since(APPLICATIONS, 1000):
+    for change in play.sandbox.server.store.changes_since(APPLICATIONS, 1000):
         asked = change.new.load().get("operation")
         before = change.old.load().get("operation") if change.old else None
         if change.new.name == ROOT and asked and asked != before:
@@ -61,9 +61,9 @@ def test_those_that_are_ready_together_share_one_operation_of_the_root() -> None
 @pytest.mark.parametrize("name", ["a", ROOT])
 def test_argo_cd_is_reminded_of_what_it_overlooks(name: str) -> None:
     async def work(play: Play) -> None:
-        began = play.sandbox.sources.now()
+        began = play.sandbox.clock.now()
         assert set(results((await play.run(Act())).report).values()) == {"succeeded"}
-        took = play.sandbox.sources.now() - began
+        took = play.sandbox.clock.now() - began
         assert took < timedelta(minutes=1), "by itself it would come upon each of them after minutes"
 
     acted(replace(told(CHAIN), overlooked={name: 3}), work)
@@ -130,7 +130,7 @@ def test_out_of_time_is_4_and_ends_our_operations() -> None:
         assert ended.report is not None
         assert (str(ended.report.summary.verdict), ended.report.summary.exit_code) == ("timeout", 4)
         assert results(ended.report) == {"a": "succeeded", "b": "interrupted", "c": "not started"}
-        await play.sandbox.sources.sleep(5)
+        await play.sandbox.clock.sleep(5)
         assert not play.witness.pending()
         assert not play.witness.holder
 
@@ -162,7 +162,7 @@ LEASE = {
 @pytest.mark.parametrize(("early", "code"), [({"stop_at": 5.0}, 1), ({"limit": timedelta(seconds=5)}, 4)])
 def test_the_lock_of_a_dead_run_is_not_waited_for_longer_than_the_run_may_take(early: Any, code: int) -> None:
     async def work(play: Play) -> None:
-        await play.sandbox.caller().create(LEASES, LEASE, "argocd")
+        await play.sandbox.client().create(LEASES, LEASE, "argocd")
         ended = await play.run(Act(**early))
         assert (results(ended.report), ended.writes) == (dict.fromkeys("abc", "not started"), [])
         assert ended.report is not None
@@ -190,7 +190,7 @@ def test_a_step_is_tried_again_where_that_may_help(trouble: str, expected: int) 
         assert results(ended.report) == {"a": "failed"}
         assert attempts(ended, "a") == expected
         pauses = [
-            e.message.rpartition(" in ")[2] for e in ended.events if isinstance(e, Noticed) and "attempt" in e.message
+            e.message.rpartition(" in ")[2] for e in ended.events if isinstance(e, Notice) and "attempt" in e.message
         ]
         assert pauses == ["7 s", "14 s"][: expected - 1]
 
@@ -208,8 +208,8 @@ def test_a_deadline_takes_our_operation_back() -> None:
         assert ended.report is not None
         assert ended.report.failures[0].reason in {"OutOfTime", "OperationNotSeen", "NoActivity"}
         assert not play.witness.pending()
-        play.argocd.go_on()
-        await play.sandbox.sources.sleep(30)
+        play.argocd.resume()
+        await play.sandbox.clock.sleep(30)
         assert play.witness.why_not_ready("a", [0]), "it was not synced afterwards"
 
     acted(scenario, work)
@@ -218,7 +218,7 @@ def test_a_deadline_takes_our_operation_back() -> None:
 def test_an_operation_of_somebody_else_is_waited_for() -> None:
     async def work(play: Play) -> None:
         operation = {"operation": {"initiatedBy": {"username": "jane"}, "sync": {"revision": play.witness.commits[0]}}}
-        await play.sandbox.caller().patch(APPLICATIONS, "a", operation, "argocd")
+        await play.sandbox.client().patch(APPLICATIONS, "a", operation, "argocd")
         ended = await play.run(Act())
         assert results(ended.report) == {"a": "succeeded"}
         assert not [line for line in play.witness.problems if "over another" in line]

@@ -14,22 +14,22 @@ from tests.operations.clusters import after, begin, cluster
 from tests.operations.teardown.test_cleanup import DEFINITIONS, definition
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, claim, config, workload
-from windlass.argo.cd.root_application import Root
-from windlass.core.platform.model.applications import ApplicationRef, Patience, ResourceRef, Retries
+from windlass.argo.cd.root_application import RootApplication
+from windlass.core.platform.model.applications import ApplicationRef, NodeTiming, ResourceRef, Retries
 from windlass.core.platform.model.scopes import Scope, parse_scope
-from windlass.core.platform.planning.plan_documents import Approved
+from windlass.core.platform.planning.plan_documents import ApprovedPlan
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Unpermitted
 from windlass.operations import deploy, validate
 from windlass.operations import plan as planning
 from windlass.operations.observation import NoNamespace
-from windlass.operations.run.context import Access, Control
+from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.run.run_lock import Locked
 from windlass.operations.teardown import teardown
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.apiserver.requests import User
-from windlass.simulation.in_process_transport import AGENT
+from windlass.sandbox.apiserver.requests import UserInfo
+from windlass.simulation.in_process_transport import USER_AGENT
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
 
 CLAIMS = "persistentvolumeclaims"
-BOB = User("bob")
+BOB = UserInfo("bob")
 LOOKING = [
     {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["get", "list", "watch"]},
     {"nonResourceURLs": ["*"], "verbs": ["get"]},
@@ -49,21 +49,23 @@ SOME = parse_scope("app:none")
 PATCHING = {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["patch"]}
 
 
-def access(w: World, control: Control, argocd: str = "argocd") -> Access:
-    return Access(w.kube, w.kube.clock.now, argocd, "run-1", control, timedelta(hours=1))
+def access(w: World, control: RunControl, argocd: str = "argocd") -> RunContext:
+    return RunContext(w.kube, w.kube.clock.now, argocd, "run-1", control, timedelta(hours=1))
 
 
 async def deployed(w: World, platform: Platform, **wish: Any) -> Report:
-    return await deploy.deploy(access(w, Control(lambda _: None)), deploy.Wish("staging", platform, Scope(), **wish))
+    return await deploy.deploy(
+        access(w, RunControl(lambda _: None)), deploy.DeployRequest("staging", platform, Scope(), **wish)
+    )
 
 
 async def grant(w: World, *rules: dict[str, Any]) -> None:
     meta, group = {"name": "bob"}, "rbac.authorization.k8s.io"
     role = {"apiGroup": group, "kind": "ClusterRole", "name": "bob"}
     subjects = [{"apiGroup": group, "kind": "User", "name": "bob"}]
-    await w.sandbox.caller().create(f"clusterroles.{group}", {"metadata": meta, "rules": list(rules)})
+    await w.sandbox.client().create(f"clusterroles.{group}", {"metadata": meta, "rules": list(rules)})
     binding = {"metadata": meta, "roleRef": role, "subjects": subjects}
-    await w.sandbox.caller().create(f"clusterrolebindings.{group}", binding)
+    await w.sandbox.client().create(f"clusterrolebindings.{group}", binding)
 
 
 def writes(w: World) -> list[str]:
@@ -77,13 +79,13 @@ def writes(w: World) -> list[str]:
         ([PATCHING], None, f"rights are missing: {UNLEASED}"),
         (
             [PATCHING, LEASING],
-            Root(URL, "main", ".", {}),
+            RootApplication(URL, "main", ".", {}),
             "rights are missing: create applications.argoproj.io in argocd",
         ),
     ],
 )
 def test_rights_that_are_missing_are_told_before_anything_is_changed(
-    rules: list[dict[str, Any]], root: Root | None, missing: str
+    rules: list[dict[str, Any]], root: RootApplication | None, missing: str
 ) -> None:
     """Not even a refresh is asked for; only whether a root is needed nobody knows before it."""
     names = "web: ; none:" if root else "web:"
@@ -103,13 +105,13 @@ def test_rights_that_are_missing_are_told_before_anything_is_changed(
 async def held_by_a_live_one(w: World) -> None:
     """It renews its Lease for as long as it runs."""
     lease = {"metadata": {"name": "windlass"}, "spec": {"holderIdentity": "run-0"}}
-    await w.sandbox.caller().create(LEASES, lease, "argocd")
+    await w.sandbox.client().create(LEASES, lease, "argocd")
 
     async def renewed() -> None:
         while True:
             await after(4)
             now = {"spec": {"renewTime": w.kube.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")}}
-            await w.sandbox.caller().patch(LEASES, "windlass", now, "argocd")
+            await w.sandbox.client().patch(LEASES, "windlass", now, "argocd")
 
     w.sandbox.start(renewed(), name="another run")
 
@@ -127,7 +129,7 @@ def test_a_run_that_another_one_keeps_out_asks_for_no_refresh() -> None:
 
 
 async def refreshed(w: World) -> bool:
-    found = await w.sandbox.caller().get("applications.argoproj.io", "web", "argocd")
+    found = await w.sandbox.client().get("applications.argoproj.io", "web", "argocd")
     return "argocd.argoproj.io/refresh" in (found["metadata"].get("annotations") or {})
 
 
@@ -136,7 +138,7 @@ def test_a_plan_that_does_not_hold_any_more_asks_for_no_refresh() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
             with pytest.raises(deploy.Moved, match="web would now be synced"):
-                await deployed(w, builders.platform("web:"), approved=Approved({}, frozenset({"web"})))
+                await deployed(w, builders.platform("web:"), approved_plan=ApprovedPlan({}, frozenset({"web"})))
             assert w.kube.counts.writes == 0
 
     clusters.run(main())
@@ -149,7 +151,7 @@ def test_a_plan_writes_nothing(action: Action) -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
-            wish = planning.Wish(action, "staging", builders.platform("web:"), Scope())
+            wish = planning.PlanRequest(action, "staging", builders.platform("web:"), Scope())
             found = await planning.plan(cluster(w), wish)
             assert [step.name for step in found.plan.steps] == ["web"]
             assert w.kube.counts.writes == 0
@@ -165,17 +167,19 @@ def test_a_namespace_that_is_not_there_is_told_before_anything_is_changed(action
     platform = replace(platform, applications={**platform.applications, "web": elsewhere})
 
     async def done(w: World) -> None:
-        wrong = access(w, Control(lambda _: None), "argo-cd")
+        wrong = access(w, RunControl(lambda _: None), "argo-cd")
         match action:
             case "plan":
-                wish = planning.Wish(Action.DEPLOY, "staging", platform, Scope())
-                await planning.plan(replace(cluster(w), argocd="argo-cd"), wish)
+                wish = planning.PlanRequest(Action.DEPLOY, "staging", platform, Scope())
+                await planning.plan(replace(cluster(w), argocd_namespace="argo-cd"), wish)
             case "validate":
-                await validate.validate(replace(cluster(w), argocd="argo-cd"), validate.Wish("staging", platform, SOME))
+                await validate.validate(
+                    replace(cluster(w), argocd_namespace="argo-cd"), validate.ValidateRequest("staging", platform, SOME)
+                )
             case "deploy":
-                await deploy.deploy(wrong, deploy.Wish("staging", platform, Scope()))
+                await deploy.deploy(wrong, deploy.DeployRequest("staging", platform, Scope()))
             case "teardown":
-                await teardown.teardown(wrong, teardown.Wish("staging", platform, Scope()))
+                await teardown.teardown(wrong, teardown.TeardownRequest("staging", platform, Scope()))
 
     async def main() -> None:
         async with clusters.world() as w:
@@ -194,7 +198,7 @@ def test_who_may_not_look_at_the_namespace_may_still_be_right() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.sandbox.server.faults.add(Fault(verb="get", kind="namespaces", code=403, reason="Forbidden", times=None))
-            wish = planning.Wish(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
+            wish = planning.PlanRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
             assert (await planning.plan(cluster(w), wish)).plan.steps
 
     clusters.run(main())
@@ -203,18 +207,18 @@ def test_who_may_not_look_at_the_namespace_may_still_be_right() -> None:
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_root_that_cannot_be_compared_fails_with_argo_cds_own_words(is_new: bool) -> None:
     """Its folder is not in the repository; or it was, when it was first compared."""
-    root = Root(URL, "main", "root", {})
+    root = RootApplication(URL, "main", "root", {})
 
     async def main() -> None:
         async with clusters.world() as w:
             chart = {"root/Chart.yaml": {"name": "root", "version": "1.0.0"}, "web/all.yaml": [config()]}
             definition = {"root/templates/web.yaml": application("web")}
             repository = await begin(w, {**chart, **definition})
-            await w.sandbox.caller().delete("applications.argoproj.io", "web", "argocd")
+            await w.sandbox.client().delete("applications.argoproj.io", "web", "argocd")
             await after(5)
             if not is_new:
                 assert (await deployed(w, builders.platform("web:"), root=root)).summary.exit_code == 0
-                await w.sandbox.caller().delete("applications.argoproj.io", "web", "argocd")
+                await w.sandbox.client().delete("applications.argoproj.io", "web", "argocd")
                 await after(5)
             repository.push({"web/all.yaml": [config()]})
             report = await deployed(w, once(builders.platform("next: web; web:")), root=root)
@@ -239,7 +243,7 @@ def test_what_the_server_serves_is_asked_once() -> None:
             await prepared(w)
             await deployed(w, with_claim(w))
             entries = w.sandbox.server.journal.entries
-            assert [each.kind for each in entries if each.agent == AGENT and each.kind.startswith("/api")] == [
+            assert [each.kind for each in entries if each.agent == USER_AGENT and each.kind.startswith("/api")] == [
                 "/api",
                 "/apis",
             ]
@@ -260,11 +264,11 @@ def test_a_kind_that_comes_during_the_run_is_found() -> None:
 
     async def served(w: World) -> None:
         await after(10)
-        await w.sandbox.caller().create(DEFINITIONS, definition("web"))
+        await w.sandbox.client().create(DEFINITIONS, definition("web"))
         await after(5)
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "one"}, "status": ready}
-        await w.sandbox.caller().create("widgets.example.com", body, "default")
+        await w.sandbox.client().create("widgets.example.com", body, "default")
 
     clusters.run(main())
 
@@ -273,7 +277,7 @@ def with_claim(w: World, name: str = "data") -> Platform:
     """A claim is a gate between two applications."""
     made = builders.platform("next: ready; ready+: web; web:")
     nodes = {
-        each: replace(node, patience=Patience(health=timedelta(minutes=1))) for each, node in made.applications.items()
+        each: replace(node, timing=NodeTiming(health=timedelta(minutes=1))) for each, node in made.applications.items()
     }
     nodes["ready"] = replace(nodes["ready"], target=ResourceRef("v1", "PersistentVolumeClaim", name, "default"))
     return replace(made, applications=nodes)
@@ -281,7 +285,7 @@ def with_claim(w: World, name: str = "data") -> Platform:
 
 async def prepared(w: World) -> None:
     await begin(w, {"web/all.yaml": [config()], "next/all.yaml": [config("next")]}, application(), application("next"))
-    await w.sandbox.caller().create(CLAIMS, claim(), "default")
+    await w.sandbox.client().create(CLAIMS, claim(), "default")
     await after(5)
 
 
@@ -316,10 +320,12 @@ def test_what_ended_a_run_stands_in_its_report() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
-            control = Control(
+            control = RunControl(
                 lambda event: control.fail(WindlassError("the sky fell")) if "NodeStarted" in repr(event) else None
             )
-            report = await deploy.deploy(access(w, control), deploy.Wish("staging", builders.platform("web:"), Scope()))
+            report = await deploy.deploy(
+                access(w, control), deploy.DeployRequest("staging", builders.platform("web:"), Scope())
+            )
             assert report.notices == ("the sky fell",)
             assert [(each.name, each.reason) for each in report.failures] == [("web", "Interrupted")]
 
@@ -330,9 +336,11 @@ def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config(), slow]})
-            control = Control(lambda _: None)
+            control = RunControl(lambda _: None)
             asyncio.get_running_loop().call_later(30, control.interrupt)
-            report = await deploy.deploy(access(w, control), deploy.Wish("staging", builders.platform("web:"), Scope()))
+            report = await deploy.deploy(
+                access(w, control), deploy.DeployRequest("staging", builders.platform("web:"), Scope())
+            )
             assert report.failures[0].reason == "Interrupted"
             assert report.failures[0].detail.startswith("when the run ended it was waiting: it is Progressing")
 

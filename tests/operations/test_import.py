@@ -11,71 +11,71 @@ from tests.operations.brownfields import APPS, FILES, NEEDS, SETS, STACKS, TARGE
 from tests.operations.clusters import after, begin, cluster, patch
 from tests.sandbox.controllers.clusters import QUICK, run, world
 from tests.sandbox.controllers.objects import CASCADE, URL, application
-from windlass.core.platform.drafting.platform_yaml import platform_text
+from windlass.core.platform.drafting.platform_yaml import render_platform
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden
 from windlass.kube.client.readers import KubeReader
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.operations.import_ import import_platform
-from windlass.operations.observation import Cluster, observe, observe_everything
-from windlass.sandbox.apiserver.requests import User
+from windlass.operations.observation import ObservedCluster, observe, observe_all_applications
+from windlass.sandbox.apiserver.requests import UserInfo
 from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.settings.platform_files import PlatformFile
-from windlass.settings.platforms import Assembled, assembled
-from windlass.settings.yaml_positions import Checked, checked
+from windlass.settings.platforms import PlatformDefinition, assemble_platform
+from windlass.settings.yaml_positions import ParsedFile, parse_file
 from windlass.simulation import virtual_time
-from windlass.simulation.in_process_transport import AGENT, InProcessTransport
+from windlass.simulation.in_process_transport import USER_AGENT, InProcessTransport
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
     from windlass.core.platform.model.applications import Platform
-    from windlass.operations.import_ import Imported
+    from windlass.operations.import_ import ImportResult
 
 
-async def imported(w: World, reader: Cluster | None = None) -> Imported:
+async def imported(w: World, reader: ObservedCluster | None = None) -> ImportResult:
     found = await import_platform(reader or cluster(w))
     assert w.kube.counts.writes == 0
-    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == AGENT]
+    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == USER_AGENT]
     return found
 
 
-def loaded(found: Imported) -> Platform:
-    document = checked(platform_text(found.draft, found.notices).encode(), "dag.yaml", PlatformFile)
-    assert isinstance(document, Checked), document
-    made = assembled(document)
-    assert isinstance(made, Assembled), made
+def loaded(found: ImportResult) -> Platform:
+    document = parse_file(render_platform(found.draft, found.notices).encode(), "dag.yaml", PlatformFile)
+    assert isinstance(document, ParsedFile), document
+    made = assemble_platform(document)
+    assert isinstance(made, PlatformDefinition), made
     return made.platform
 
 
 async def brownfield(w: World) -> None:
     w.argocd.repositories[URL] = MemoryRepository(FILES)
-    await brownfields.grow(w.sandbox.caller())
+    await brownfields.grow(w.sandbox.client())
     await after(30)
 
 
 def test_a_brownfield_becomes_a_platform() -> None:
-    async def main() -> Imported:
+    async def main() -> ImportResult:
         async with world() as w:
             await brownfield(w)
-            before = await w.sandbox.caller().list(APPS)
+            before = await w.sandbox.client().list(APPS)
             found = await imported(w)
             asked = w.kube.counts.by_verb_and_kind
             assert asked == {("list", APPS): 1, ("list", SETS): 1, ("get", "configmaps"): 1}
-            assert await w.sandbox.caller().list(APPS) == before
+            assert await w.sandbox.client().list(APPS) == before
             return found
 
     found = run(main())
     platform = loaded(found)
     assert {name: str(node.target) for name, node in platform.applications.items()} == TARGETS
-    assert platform.graph.needs == NEEDS
+    assert platform.graph.dependencies == NEEDS
     assert {stack.name: set(stack.applications) for stack in platform.stacks} == STACKS
-    assert (found.applications, found.sets) == (11, 1)
+    assert (found.application_count, found.application_set_count) == (11, 1)
     assert found.notices == ("grafana: windlass.dev/depends-on names 'nobody', which is no Application here",)
 
 
 @pytest.mark.parametrize("how", ["rows", "settings"])
 def test_children_do_not_wait_for_a_parent_that_is_as_healthy_as_they_are(how: str) -> None:
-    async def main() -> Imported:
+    async def main() -> ImportResult:
         async with world() as w:
             w.argocd.applications_have_health = w.argocd.persists_health = how == "rows"
             await begin(
@@ -83,22 +83,22 @@ def test_children_do_not_wait_for_a_parent_that_is_as_healthy_as_they_are(how: s
             )
             if how == "settings":
                 data = {"resource.customizations.health.argoproj.io_Application": "return {status = 'Healthy'}"}
-                await w.sandbox.caller().create(
+                await w.sandbox.client().create(
                     "configmaps", {"metadata": {"name": "argocd-cm"}, "data": data}, "argocd"
                 )
             await after(10)
             return await imported(w)
 
-    assert loaded(run(main())).graph.needs == {"a": (), "b": (), "root": ()}
+    assert loaded(run(main())).graph.dependencies == {"a": (), "b": (), "root": ()}
 
 
 def test_what_goes_is_left_out() -> None:
-    async def main() -> Imported:
+    async def main() -> ImportResult:
         async with world() as w:
             going = application("going")
             going["metadata"]["finalizers"] = [CASCADE, "test/never"]
             await begin(w, {}, application("web"), going)
-            await w.sandbox.caller().delete(APPS, "going", "argocd")
+            await w.sandbox.client().delete(APPS, "going", "argocd")
             return await imported(w)
 
     found = run(main())
@@ -112,7 +112,7 @@ def test_without_applications_there_is_nothing_to_import(what: str) -> None:
         async with world() as w:
             if what == "going":
                 await begin(w, {}, application("web"))
-                await w.sandbox.caller().delete(APPS, "web", "argocd")
+                await w.sandbox.client().delete(APPS, "web", "argocd")
             with pytest.raises(WindlassError, match="there are no Applications") as refused:
                 await import_platform(cluster(w))
             assert refused.value.exit_code == 1
@@ -123,7 +123,7 @@ def test_without_applications_there_is_nothing_to_import(what: str) -> None:
 def test_a_cluster_without_argo_cd() -> None:
     async def main() -> None:
         async with world() as w:
-            await w.sandbox.caller().delete("customresourcedefinitions.apiextensions.k8s.io", APPS)
+            await w.sandbox.client().delete("customresourcedefinitions.apiextensions.k8s.io", APPS)
             await after(1)
             with pytest.raises(WindlassError, match="not served here"):
                 await import_platform(cluster(w))
@@ -132,10 +132,10 @@ def test_a_cluster_without_argo_cd() -> None:
 
 
 def test_an_argo_cd_without_application_sets() -> None:
-    async def main() -> Imported:
+    async def main() -> ImportResult:
         async with world() as w:
             await begin(w, {})
-            await w.sandbox.caller().delete("customresourcedefinitions.apiextensions.k8s.io", SETS)
+            await w.sandbox.client().delete("customresourcedefinitions.apiextensions.k8s.io", SETS)
             await after(1)
             found = await imported(w)
             assert ("list", SETS) in w.kube.counts.by_verb_and_kind
@@ -153,22 +153,22 @@ NO_OTHERS = "only Applications in argocd are looked at: you may not list those o
 NO_SETS = "you may not list ApplicationSets: their steps and sync waves are left out"
 
 
-async def imported_by_jane(w: World, *rights: str) -> Imported:
+async def imported_by_jane(w: World, *rights: str) -> ImportResult:
     """Somebody who may do no more than that, and only in Argo CD's namespace."""
-    calls = w.sandbox.caller()
+    calls = w.sandbox.client()
     role = {"metadata": {"name": "jane"}, "rules": [RULES[name] for name in rights]}
     await calls.create("roles.rbac.authorization.k8s.io", role, "argocd")
     subject = {"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
     reference = {"kind": "Role", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}
     binding = {"metadata": {"name": "jane"}, "subjects": [subject], "roleRef": reference}
     await calls.create("rolebindings.rbac.authorization.k8s.io", binding, "argocd")
-    transport = InProcessTransport(w.sandbox, User("jane"))
-    reader = KubeReader(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
-    w.sandbox.server.authorizing.enforce = True
+    transport = InProcessTransport(w.sandbox, UserInfo("jane"))
+    reader = KubeReader(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
+    w.sandbox.server.authorizer.enforce = True
     try:
-        return await imported(w, Cluster(reader, reader.clock.now))
+        return await imported(w, ObservedCluster(reader, reader.clock.now))
     finally:
-        w.sandbox.server.authorizing.enforce = False
+        w.sandbox.server.authorizer.enforce = False
 
 
 @pytest.mark.parametrize(
@@ -186,14 +186,14 @@ async def imported_by_jane(w: World, *rights: str) -> Imported:
 def test_somebody_with_few_rights_gets_what_they_may_see(
     rights: list[str], notices: list[str], changes: dict[str, tuple[str, ...]]
 ) -> None:
-    async def main() -> Imported:
+    async def main() -> ImportResult:
         async with world() as w:
             await brownfield(w)
             return await imported_by_jane(w, *rights)
 
     found = run(main())
     expected = {name: needs for name, needs in NEEDS.items() if name != "team-vault"} | changes
-    assert loaded(found).graph.needs == expected
+    assert loaded(found).graph.dependencies == expected
     assert len(found.notices) == len(notices) + 1
     for notice, words in zip(found.notices, notices, strict=False):
         assert notice.endswith(words)
@@ -215,8 +215,10 @@ def test_annotations_are_observed_in_scope_or_not() -> None:
             await begin(w, {}, application("web"), application("api"), application("db"))
             await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": "db, api"}}})
             await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": ""}}}, "api")
-            platform, everything = await observe_everything(cluster(w))
-            assert everything.annotated == {"web": ("db", "api"), "api": ()}
-            assert (await observe(cluster(w), platform, ["db"])).annotated == everything.annotated
+            platform, everything = await observe_all_applications(cluster(w))
+            assert everything.annotated_dependencies == {"web": ("db", "api"), "api": ()}
+            assert (
+                await observe(cluster(w), platform, ["db"])
+            ).annotated_dependencies == everything.annotated_dependencies
 
     run(main())

@@ -12,29 +12,29 @@ from tests.operations.clusters import BROKEN, SLOW, SYNC, after, begin, cluster,
 from tests.operations.custom_resources import DEFINITIONS, THINGS, thing
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
-from windlass.argo.health.assessment import BuiltInJudge
+from windlass.argo.health.assessment import BuiltInHealthAssessor
 from windlass.core.platform.gates import Proof
-from windlass.core.platform.model.applications import Application, ResourceRef
+from windlass.core.platform.model.applications import ApplicationNode, ResourceRef
 from windlass.core.platform.model.health import Health, parse_health
 from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind, ResourceState, Snapshot
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
-from windlass.operations.object_health import Sick
-from windlass.operations.validate import Wish, inspected, validate
+from windlass.operations.object_health import UnhealthyObject
+from windlass.operations.validate import ValidateRequest, validate, with_object_health
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
     from windlass.core.platform.reporting.reports import Report
 
-NEVER = {f"{PREFIX}ready-after": "never"}
+NEVER = {f"{ANNOTATION_PREFIX}ready-after": "never"}
 
 
 async def validated(w: World, **wish: Any) -> Report:
     before = w.kube.counts.total
-    report = await validate(cluster(w), Wish("test", **wish))
+    report = await validate(cluster(w), ValidateRequest("test", **wish))
     assert report.metrics.calls.writes == w.kube.counts.writes == 0
     calls = replace(report.metrics.calls, reads=w.kube.counts.total - before)
     return replace(report, metrics=replace(report.metrics, calls=calls))
@@ -54,7 +54,7 @@ def test_argo_cd_is_not_believed_about_critical_applications(
     async def main() -> None:
         async with world() as w:
             await begin(w, {"db/all.yaml": [workload(kind, "db", annotations=annotations, **spec)]}, application("db"))
-            w.argocd.claims["db"] = "Healthy"
+            w.argocd.health_overrides["db"] = "Healthy"
             await patch(w, SYNC, "db")
             await after(60)
             report = await validated(w, platform=platform("db"))
@@ -86,7 +86,7 @@ def test_several_of_a_kind_are_read_by_one_list() -> None:
             assert {each.evidence.proof for each in report.components if each.evidence} <= set(Proof)
             assert all(each.evidence for each in report.components)
             for name in ("web-1", "web-3"):
-                await w.sandbox.caller().delete("deployments.apps", name, "default")
+                await w.sandbox.client().delete("deployments.apps", name, "default")
             await after(0.1)
             report = await validated(w, platform=platform("web*; db*"))
             [failure] = report.failures
@@ -118,43 +118,48 @@ def test_what_may_not_be_read_is_not_known_to_be_healthy() -> None:
     ("each", "sick", "health", "message"),
     [
         (state(), [], Health.HEALTHY, ""),
-        (state(), [Sick("Pod a", Health.PROGRESSING)], Health.PROGRESSING, "Pod a: it is Progressing"),
+        (state(), [UnhealthyObject("Pod a", Health.PROGRESSING)], Health.PROGRESSING, "Pod a: it is Progressing"),
         (
             state(),
-            [Sick("Pod a", Health.PROGRESSING), Sick("Pod b", Health.DEGRADED, "no")],
+            [UnhealthyObject("Pod a", Health.PROGRESSING), UnhealthyObject("Pod b", Health.DEGRADED, "no")],
             Health.DEGRADED,
             "Pod b: no (and 1 more)",
         ),
-        (state(Health.DEGRADED), [Sick("Pod a", Health.PROGRESSING, "soon")], Health.DEGRADED, "Pod a: soon"),
+        (
+            state(Health.DEGRADED),
+            [UnhealthyObject("Pod a", Health.PROGRESSING, "soon")],
+            Health.DEGRADED,
+            "Pod a: soon",
+        ),
         (
             state(Health.PROGRESSING, health_message="Argo's"),
-            [Sick("Pod a", Health.DEGRADED, "no")],
+            [UnhealthyObject("Pod a", Health.DEGRADED, "no")],
             Health.DEGRADED,
             "Argo's",
         ),
     ],
 )
 def test_an_application_is_no_better_than_its_objects(
-    each: ApplicationState, sick: list[Sick], health: Health, message: str
+    each: ApplicationState, sick: list[UnhealthyObject], health: Health, message: str
 ) -> None:
-    found = inspected(Snapshot(NOW, {"web": each}), {"web": sick}).states["web"]
+    found = with_object_health(Snapshot(NOW, {"web": each}), {"web": sick}).states["web"]
     assert (found.health, found.health_message) == (health, message)
 
 
-class ThingsAreIll(BuiltInJudge):
+class ThingsAreIll(BuiltInHealthAssessor):
     """Has a check for one kind."""
 
     @property
     def kinds(self) -> frozenset[ResourceKind]:
         return frozenset({ResourceKind("things.test", "Thing")})
 
-    async def can_judge(self, kind: ResourceKind) -> bool:
-        return kind in self.kinds or await super().can_judge(kind)
+    async def can_assess(self, kind: ResourceKind) -> bool:
+        return kind in self.kinds or await super().can_assess(kind)
 
-    async def judge(self, item: dict[str, Any]) -> ResourceState:
+    async def assess(self, item: dict[str, Any]) -> ResourceState:
         if item["kind"] == "Thing":
             return ResourceState(Health.DEGRADED, f"{item['metadata']['name']} is ill")
-        return await super().judge(item)
+        return await super().assess(item)
 
 
 def test_kinds_with_a_check_are_read_too_and_are_no_finding() -> None:
@@ -163,35 +168,35 @@ def test_kinds_with_a_check_are_read_too_and_are_no_finding() -> None:
 
     async def main() -> None:
         async with world() as w:
-            await w.sandbox.caller().create(DEFINITIONS, THINGS)
+            await w.sandbox.client().create(DEFINITIONS, THINGS)
             await begin(w, {"web/all.yaml": [config()]})
             await patch(w, SYNC)
             await after(60)
             await patch(w, {"status": {"resources": rows, "resourceHealthSource": None}})
-            for looked, findings in ((cluster(w), 1), (replace(cluster(w), judge=ThingsAreIll()), 0)):
-                report = await validate(looked, Wish("test", platform=platform("web*")))
+            for looked, findings in ((cluster(w), 1), (replace(cluster(w), assessor=ThingsAreIll()), 0)):
+                report = await validate(looked, ValidateRequest("test", platform=platform("web*")))
                 assert len([each for each in report.compliance if each.rule is Rule.HEALTH_CHECKS]) == findings
             assert report.failures[0].diagnostics == ("Thing default/a: it is not there",)
-            await w.sandbox.caller().create("things.things.test", thing("a"))
-            report = await validate(looked, Wish("test", platform=platform("web*")))
+            await w.sandbox.client().create("things.things.test", thing("a"))
+            report = await validate(looked, ValidateRequest("test", platform=platform("web*")))
             assert report.failures[0].detail == "Thing default/a: a is ill"
-            await w.sandbox.caller().create("things.things.test", thing("b"))
+            await w.sandbox.client().create("things.things.test", thing("b"))
             await patch(w, {"status": {"resources": [row, {**row, "name": "b"}]}})
-            report = await validate(looked, Wish("test", platform=platform("web*")))
+            report = await validate(looked, ValidateRequest("test", platform=platform("web*")))
             assert report.failures[0].detail == "Thing default/a: a is ill (and 1 more)"
-            node = Application("thing", "all", ResourceRef("things.test/v1", "Thing", "b", "default"))
+            node = ApplicationNode("thing", "all", ResourceRef("things.test/v1", "Thing", "b", "default"))
             alone = replace(platform("thing"), applications={"thing": node})
-            report = await validate(looked, Wish("test", platform=alone))
+            report = await validate(looked, ValidateRequest("test", platform=alone))
             assert report.failures[0].detail == "b is ill"
 
     run(main())
 
 
-class ApplicationsSayTheirHealth(BuiltInJudge):
-    async def can_judge(self, kind: ResourceKind) -> bool:
+class ApplicationsSayTheirHealth(BuiltInHealthAssessor):
+    async def can_assess(self, kind: ResourceKind) -> bool:
         return kind == ResourceKind("argoproj.io", "Application")
 
-    async def judge(self, item: dict[str, Any]) -> ResourceState:
+    async def assess(self, item: dict[str, Any]) -> ResourceState:
         return ResourceState(parse_health(item["status"]["health"]["status"]), "it says so")
 
 
@@ -200,17 +205,17 @@ def test_a_nested_application_counts_unless_it_is_judged_for_itself() -> None:
         async with world() as w:
             nested = {**application("ill", path="ill"), "apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}
             await begin(w, {"root/all.yaml": [nested], "ill/all.yaml": [config("ill")]}, application("root"))
-            w.argocd.claims["ill"] = "Degraded"
+            w.argocd.health_overrides["ill"] = "Degraded"
             for name in ("root", "ill"):
                 await patch(w, SYNC, name)
                 await after(30)
-            looked = replace(cluster(w), judge=ApplicationsSayTheirHealth())
-            report = await validate(looked, Wish("test", platform=platform("root*; other")))
+            looked = replace(cluster(w), assessor=ApplicationsSayTheirHealth())
+            report = await validate(looked, ValidateRequest("test", platform=platform("root*; other")))
             assert report.components[1].health is Health.DEGRADED
             assert [each.detail for each in report.failures if each.name == "root"] == [
                 "Application argocd/ill: it says so"
             ]
-            report = await validate(looked, Wish("test", platform=platform("root*; ill")))
+            report = await validate(looked, ValidateRequest("test", platform=platform("root*; ill")))
             healths = {each.name: each.health for each in report.components}
             assert healths == {"root": Health.HEALTHY, "ill": Health.DEGRADED}
             assert report.summary.verdict is Verdict.PARTIAL

@@ -11,7 +11,7 @@ from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.verdicts import Verdict
-from windlass.operations.validate import Wish, validate
+from windlass.operations.validate import ValidateRequest, validate
 from windlass.sandbox.apiserver.faults import Fault
 
 GROUP = "wgpolicyk8s.io"
@@ -47,7 +47,7 @@ REPORTS = [
 def test_broken_policies_are_findings() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(DEFINITIONS, definition(GROUP, "v1alpha2", "PolicyReport"))
             await begin(w, {"web/all.yaml": [config(), workload()]}, application("web"))
             await patch(w, SYNC)
@@ -56,7 +56,7 @@ def test_broken_policies_are_findings() -> None:
                 await calls.create(f"policyreports.{GROUP}", each)
 
             async def told() -> list[tuple[str, str, str]]:
-                found = await validate(cluster(w), Wish("test", platform=platform("web"), is_strict=True))
+                found = await validate(cluster(w), ValidateRequest("test", platform=platform("web"), is_strict=True))
                 assert found.summary.verdict is Verdict.PARTIAL
                 rows = [each for each in found.compliance if each.rule is Rule.POLICIES]
                 return [(each.application, each.what, each.remedy) for each in rows]

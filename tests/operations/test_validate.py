@@ -12,22 +12,22 @@ from tests.builders import NEW, NOW, OLD, at, operation, platform, source, state
 from tests.operations.clusters import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
-from windlass.core.platform.gates import SETTLED_AFTER
+from windlass.core.platform.gates import SETTLE_TIME
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
     Condition,
-    Phase,
+    OperationPhase,
     ResourceState,
     Snapshot,
-    Sync,
+    SyncStatus,
 )
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
-from windlass.operations.validate import Wish, proven, validate, validate_within
-from windlass.sandbox.argocd.application_specs import Lie, Stale
-from windlass.simulation.in_process_transport import AGENT
+from windlass.operations.validate import ValidateRequest, validate, validate_with_timeout, with_proven_health
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
+from windlass.simulation.in_process_transport import USER_AGENT
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -43,14 +43,14 @@ JUST_NOW = operation(finished_at=at(-1), run_id=None)
         (state(Health.DEGRADED), Health.DEGRADED),
         (state(Health.PROGRESSING, operation_requested=True), Health.PROGRESSING),
         (state(operation_requested=True), Health.PROGRESSING),
-        (state(operation=operation(Phase.RUNNING)), Health.PROGRESSING),
+        (state(operation=operation(OperationPhase.RUNNING)), Health.PROGRESSING),
         (state(operation=JUST_NOW, reconciled_at=at(-1)), Health.UNKNOWN),
         (state(operation=JUST_NOW, reconciled_at=at(0)), Health.HEALTHY),
         (state(sources=(source(OLD),)), Health.UNKNOWN),
-        (state(sync=Sync.UNKNOWN), Health.UNKNOWN),
+        (state(sync=SyncStatus.UNKNOWN), Health.UNKNOWN),
         (state(conditions=(Condition("ComparisonError", "x"),)), Health.DEGRADED),
         (state(is_deleting=True), Health.DEGRADED),
-        (state(sync=Sync.OUT_OF_SYNC), Health.HEALTHY),
+        (state(sync=SyncStatus.OUT_OF_SYNC), Health.HEALTHY),
         (ResourceState(Health.HEALTHY), Health.HEALTHY),
         (ResourceState(Health.HEALTHY, is_deleting=True), Health.DEGRADED),
     ],
@@ -58,9 +58,9 @@ JUST_NOW = operation(finished_at=at(-1), run_id=None)
 def test_healthy_without_proof_is_not_healthy(each: ApplicationState | ResourceState, health: Health) -> None:
     patient = platform("web")
     node = patient.applications["web"]
-    stable = replace(node, patience=replace(node.patience, stability=timedelta(minutes=5)))
+    stable = replace(node, timing=replace(node.timing, stability=timedelta(minutes=5)))
     for nodes in ({"web": node}, {"web": stable}):
-        found = proven(Snapshot(NOW, {"web": each}), replace(patient, applications=nodes)).states["web"]
+        found = with_proven_health(Snapshot(NOW, {"web": each}), replace(patient, applications=nodes)).states["web"]
         assert found.health is health
         assert bool(found.health_message) == (found != each)
 
@@ -70,30 +70,30 @@ def files(image: str = "web:1") -> dict[str, Any]:
 
 
 async def validated(w: World, **wish: Any) -> Report:
-    report = await validate(cluster(w), Wish("test", **wish))
+    report = await validate(cluster(w), ValidateRequest("test", **wish))
     assert report.metrics.calls.writes == w.kube.counts.writes == 0
-    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == AGENT]
+    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == USER_AGENT]
     return report
 
 
-@pytest.mark.parametrize("how", list(Stale))
-def test_a_stale_verdict_is_not_reported(how: Stale) -> None:
+@pytest.mark.parametrize("how", list(Staleness))
+def test_a_stale_verdict_is_not_reported(how: Staleness) -> None:
     async def main() -> None:
         async with world() as w:
             repository = await begin(w, files())
             await patch(w, SYNC)
             await after(30)
             repository.push(files("web:2"))
-            w.argocd.stale["web"] = Lie(how)
+            w.argocd.stale_statuses["web"] = StaleStatus(how)
             await patch(w, SYNC)
             await after(1.2)  # it has ended, and says Healthy
-            shown = await w.sandbox.caller().get(APPS, "web", "argocd")
+            shown = await w.sandbox.client().get(APPS, "web", "argocd")
             assert shown["status"]["health"]["status"] == "Healthy"
             assert not await truth(w)
             report = await validated(w, platform=platform("web"))
             assert (report.components[0].health is Health.HEALTHY) == await truth(w)
             took = report.summary.duration
-            assert timedelta(seconds=1) < took <= SETTLED_AFTER + timedelta(seconds=4)
+            assert timedelta(seconds=1) < took <= SETTLE_TIME + timedelta(seconds=4)
 
     run(main())
 
@@ -172,7 +172,7 @@ def test_hooks_that_order_are_found_unless_they_say_they_are_internal() -> None:
             await patch(w, {"status": {"operationState": {"syncResult": {"resources": rows}}}})
             assert await hooks(w) == ["ConfigMap web", "ConfigMap gone", "Stranger web"]
             mark = {"metadata": {"annotations": {"windlass.dev/hook": "internal"}}}
-            await w.sandbox.caller().patch("configmaps", "web", mark, "default")
+            await w.sandbox.client().patch("configmaps", "web", mark, "default")
             assert await hooks(w) == ["ConfigMap gone", "Stranger web"]
             await patch(w, mark)
             assert await hooks(w) == []
@@ -203,7 +203,7 @@ def test_a_hook_of_an_earlier_operation_says_itself_what_it_is(annotations: dict
             await patch(w, SYNC)
             await after(60)
             row = {"version": "v1", "kind": "ConfigMap", "name": "web", "namespace": "default", "hook": True}
-            await w.sandbox.caller().patch("configmaps", "web", {"metadata": {"annotations": annotations}}, "default")
+            await w.sandbox.client().patch("configmaps", "web", {"metadata": {"annotations": annotations}}, "default")
             await patch(w, {"status": {"resources": [row]}})
             findings = (await validated(w)).compliance
             assert [each.what for each in findings if each.rule is Rule.NO_HOOKS] == found
@@ -216,12 +216,12 @@ def test_out_of_time_is_4_with_a_report(whole: bool) -> None:
     async def main() -> None:
         async with world() as w:
             await begin(w, files())
-            wish = Wish("test", platform=None if whole else platform("web"))
-            report = await validate_within(0, cluster(w), wish)
+            wish = ValidateRequest("test", platform=None if whole else platform("web"))
+            report = await validate_with_timeout(0, cluster(w), wish)
             assert (report.summary.verdict, report.summary.exit_code) == (Verdict.TIMEOUT, 4)
             assert [each.health for each in report.components] == [Health.UNKNOWN] * (not whole)
             assert "see --timeout" in report.notices[0]
-            assert (await validate_within(60, cluster(w), wish)).summary.verdict is Verdict.FAILURE
+            assert (await validate_with_timeout(60, cluster(w), wish)).summary.verdict is Verdict.FAILURE
 
     run(main())
 
@@ -233,7 +233,7 @@ def test_a_revision_is_reported() -> None:
             await patch(w, SYNC)
             await after(60)
             report = await validated(w, platform=platform("web"))
-            assert report.components[0].revisions == (repository.commit("main"),) != (NEW,)
+            assert report.components[0].revisions == (repository.resolve("main"),) != (NEW,)
 
     run(main())
 
@@ -241,7 +241,7 @@ def test_a_revision_is_reported() -> None:
 def test_a_cluster_without_argo_cd() -> None:
     async def main() -> None:
         async with world() as w:
-            await w.sandbox.caller().delete("customresourcedefinitions.apiextensions.k8s.io", APPS)
+            await w.sandbox.client().delete("customresourcedefinitions.apiextensions.k8s.io", APPS)
             await after(5)
             for wish in ({}, {"platform": platform("web")}):
                 with pytest.raises(WindlassError, match="not served here"):

@@ -15,12 +15,12 @@ from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.errors import WindlassError
 from windlass.operations import wait as waiting
-from windlass.operations.wait import OutOfTime, Wish, wait
+from windlass.operations.wait import WaitRequest, WaitTimeout, wait
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.requests import ADMIN
-from windlass.sandbox.argocd.application_specs import Lie, Stale
-from windlass.sandbox.controllers.behaviours import PREFIX
-from windlass.simulation.in_process_transport import AGENT
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
+from windlass.simulation.in_process_transport import USER_AGENT
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -32,17 +32,17 @@ def files(image: str = "web:1", annotations: Any = SLOW) -> dict[str, Any]:
     return {"web/all.yaml": [config(value=image), workload(image=image, annotations=annotations)]}
 
 
-async def waited(w: World, *revisions: str, seconds: float = 600) -> tuple[Open | Failed | OutOfTime, list[str]]:
+async def waited(w: World, *revisions: str, seconds: float = 600) -> tuple[Open | Failed | WaitTimeout, list[str]]:
     told: list[str] = []
-    found = await wait(cluster(w), Wish(WEB, revisions, timedelta(seconds=seconds)), told.append)
+    found = await wait(cluster(w), WaitRequest(WEB, revisions, timedelta(seconds=seconds)), told.append)
     assert w.kube.counts.writes == 0
-    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == AGENT]
+    assert not [entry for entry in w.sandbox.server.journal.writes() if entry.agent == USER_AGENT]
     return found, told
 
 
-@pytest.mark.parametrize("how", list(Stale))
+@pytest.mark.parametrize("how", list(Staleness))
 @pytest.mark.parametrize("names_revision", [False, True])
-def test_stale_health_after_a_sync_never_ends_it(how: Stale, names_revision: bool) -> None:
+def test_stale_health_after_a_sync_never_ends_it(how: Staleness, names_revision: bool) -> None:
     async def main() -> None:
         async with world() as w:
             repository = await begin(w, files())
@@ -50,7 +50,7 @@ def test_stale_health_after_a_sync_never_ends_it(how: Stale, names_revision: boo
             await after(30)
             assert await truth(w)
             new = repository.push(files("web:2"))
-            w.argocd.stale["web"] = Lie(how)
+            w.argocd.stale_statuses["web"] = StaleStatus(how)
             await patch(w, SYNC)
             found, told = await waited(w, *([new[:10]] if names_revision else []))
             assert isinstance(found, Open), found
@@ -65,7 +65,7 @@ def test_stale_health_after_a_sync_never_ends_it(how: Stale, names_revision: boo
 def test_it_waits_through_a_whole_roll_out_and_says_for_what() -> None:
     async def main() -> list[str]:
         async with world() as w:
-            await begin(w, files(annotations={f"{PREFIX}ready-after": "30s"}))
+            await begin(w, files(annotations={f"{ANNOTATION_PREFIX}ready-after": "30s"}))
             await patch(w, SYNC)
             found, told = await waited(w)
             assert isinstance(found, Open), found
@@ -111,7 +111,7 @@ def test_out_of_sync_is_not_the_end_even_if_healthy() -> None:
             await patch(w, {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
             await after(5)
             found, _ = await waited(w, seconds=60)
-            assert isinstance(found, OutOfTime)
+            assert isinstance(found, WaitTimeout)
             assert found.detail.startswith("it is OutOfSync at ")
 
     run(main())
@@ -138,7 +138,7 @@ def test_degraded_fails_after_its_grace() -> None:
             await begin(w, files())
             await patch(w, SYNC)
             await after(30)
-            w.argocd.claims["web"] = "Degraded"
+            w.argocd.health_overrides["web"] = "Degraded"
             await patch(w, {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}})
             began = w.kube.clock.monotonic()
             found, _ = await waited(w)
@@ -155,7 +155,7 @@ def test_what_keeps_crashing_is_out_of_time_with_what_it_waited_for() -> None:
             await begin(w, files(annotations=BROKEN))
             await patch(w, SYNC)
             found, _ = await waited(w, seconds=120)
-            assert found == OutOfTime("it is Progressing")
+            assert found == WaitTimeout("it is Progressing")
 
     run(main())
 
@@ -169,7 +169,7 @@ def test_an_operation_that_failed_fails_it_unless_somebody_tries_again() -> None
 
                 async def later() -> None:
                     await after(20)
-                    await w.sandbox.caller().create("namespaces", {"metadata": {"name": "nowhere"}})
+                    await w.sandbox.client().create("namespaces", {"metadata": {"name": "nowhere"}})
                     await patch(w, SYNC)
 
                 w.sandbox.start(later(), name="jane")
@@ -188,7 +188,7 @@ def test_the_failure_of_another_revision_says_nothing() -> None:
             await begin(w, files(), application(namespace="nowhere"))
             await patch(w, SYNC)
             found, _ = await waited(w, "f" * 40, seconds=120)
-            assert isinstance(found, OutOfTime)
+            assert isinstance(found, WaitTimeout)
 
     run(main())
 
@@ -196,15 +196,15 @@ def test_the_failure_of_another_revision_says_nothing() -> None:
 def test_one_that_is_not_there_is_waited_for_and_one_that_goes_is_a_failure() -> None:
     async def main() -> None:
         async with world() as w:
-            assert await waited(w, seconds=20) == (OutOfTime("it does not exist yet"), ["it does not exist yet"])
+            assert await waited(w, seconds=20) == (WaitTimeout("it does not exist yet"), ["it does not exist yet"])
             await begin(w, files(), application("other"))
-            assert (await waited(w, seconds=20))[0] == OutOfTime("it does not exist yet"), "another is not it"
+            assert (await waited(w, seconds=20))[0] == WaitTimeout("it does not exist yet"), "another is not it"
 
             async def later() -> None:
                 await after(5)
-                await w.sandbox.caller().create(APPS, application())
+                await w.sandbox.client().create(APPS, application())
                 await after(5)
-                await w.sandbox.caller().delete(APPS, "web", "argocd")
+                await w.sandbox.client().delete(APPS, "web", "argocd")
 
             w.sandbox.start(later(), name="jane")
             found, told = await waited(w)
@@ -233,7 +233,7 @@ def test_a_lost_watch_is_told_and_taken_up_again() -> None:
 def test_a_cluster_without_argo_cd() -> None:
     async def main() -> None:
         async with world() as w:
-            await w.sandbox.caller().delete(
+            await w.sandbox.client().delete(
                 "customresourcedefinitions.apiextensions.k8s.io", "applications.argoproj.io"
             )
             with pytest.raises(WindlassError, match="not served here"):
@@ -262,4 +262,4 @@ def test_one_revision_is_of_some_source_and_several_are_one_for_each(
     asked: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
     shown = state(revisions=(ONE, TWO), sources=(source("main"), source("main")))
-    assert waiting._wanted(asked, shown) == wanted
+    assert waiting._revisions_to_await(asked, shown) == wanted

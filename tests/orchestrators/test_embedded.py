@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import builders
-from windlass.core.platform.events import NodeEnded
+from windlass.core.platform.events import NodeFinished
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
 from windlass.core.platform.model.applications import Barrier
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import Snapshot
-from windlass.core.platform.outcomes import Ended
+from windlass.core.platform.outcomes import StepResult
 from windlass.core.platform.planning import plans
 from windlass.errors import WindlassError
 from windlass.orchestrators import embedded
@@ -44,20 +44,20 @@ class Rehearsal:
     told: list[Event] = field(default_factory=list)
     waits: dict[str, str] = field(default_factory=dict)
 
-    async def carry_out(self, step: Step) -> Ended:
+    async def carry_out(self, step: Step) -> StepResult:
         self.started[step.name] = asyncio.get_running_loop().time()
         await asyncio.sleep(self.seconds.get(step.name, 1.0))  # noqa: TID251 - of the loop that jumps
         if step.name in self.breaking:
             raise WindlassError("the lock is lost")
-        return Ended(BAD if step.name in self.failing else GOOD)
+        return StepResult(BAD if step.name in self.failing else GOOD)
 
     def outcomes(self) -> dict[str, Outcome]:
         async def main() -> tuple[Outcome, ...]:
             stop, clock = asyncio.Event(), virtual_time.virtual_clock()
             asyncio.get_running_loop().call_later(self.stop_at, stop.set)
             how = (clock.now, self.told.append, stop, lambda _: stop.set(), self.waits)
-            conduct = embedded.Conduct(self.carry_out, *how)
-            plan = plans.for_deploy(self.platform, Snapshot(builders.NOW), Scope())
+            conduct = embedded.RunHooks(self.carry_out, *how)
+            plan = plans.plan_deploy(self.platform, Snapshot(builders.NOW), Scope())
             return await embedded.run(plan, self.platform, conduct)
 
         return {outcome.name: outcome for outcome in virtual_time.run(main())}
@@ -104,24 +104,24 @@ def test_a_stop_ends_it_at_once() -> None:
     found = run.outcomes()
     assert results(found) == {"a": "succeeded", "b": "interrupted", "c": "not started"}
     assert found["b"].duration == builders.seconds(4.0)
-    assert found["b"].judgement == Failed(Reason.INTERRUPTED, "it was under way when the run ended")
+    assert found["b"].decision == Failed(Reason.INTERRUPTED, "it was under way when the run ended")
 
 
 def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:
     run = Rehearsal(builders.platform("a:"), {"a": 100.0}, stop_at=5.0, waits={"a": "it is Progressing"})
     judgement = Failed(Reason.INTERRUPTED, "when the run ended it was waiting: it is Progressing")
-    assert run.outcomes()["a"].judgement == judgement
+    assert run.outcomes()["a"].decision == judgement
 
 
 def test_what_ends_is_told_once() -> None:
     run = Rehearsal(builders.platform("c: b; b: a; d:"), failing=("b",))
     run.outcomes()
-    names = [event.outcome.name for event in run.told if isinstance(event, NodeEnded)]
+    names = [event.outcome.name for event in run.told if isinstance(event, NodeFinished)]
     assert sorted(names) == ["a", "b", "c", "d"]
 
 
 def test_an_empty_plan_is_over_at_once() -> None:
-    assert Rehearsal(replace(builders.platform("a:"), subset=frozenset())).outcomes() == {}
+    assert Rehearsal(replace(builders.platform("a:"), managed_nodes=frozenset())).outcomes() == {}
 
 
 def test_a_step_that_cannot_go_on_stops_the_run_and_there_is_a_report() -> None:

@@ -21,7 +21,7 @@ from tests.testbed.components import ARGOCD
 from tests.testbed.progress import say, step
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def main() -> int:
 async def _record(cluster: Cluster, wanted: list[Script]) -> int:
     connection = kubeconfigs.load_file(cluster.kubeconfig)
     transport = HttpTransport(connection, environ={})
-    kube = KubeClient(Calls(transport, limits=Limits(calls_per_second=1000, burst=1000)), manager="recorder")
+    kube = KubeClient(
+        CallSender(transport, limits=CallLimits(calls_per_second=1000, burst=1000)), field_manager="recorder"
+    )
     failed = 0
     try:
         for script in wanted:

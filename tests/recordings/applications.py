@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.recordings.clusters import Stage
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 ARGOCD = "argocd"
 CASCADE = "resources-finalizer.argocd.argoproj.io"
 REFRESH = "argocd.argoproj.io/refresh"
-HERE = APPLICATIONS.within(ARGOCD)
+HERE = APPLICATIONS.in_namespace(ARGOCD)
 
 
-def application(stage: Stage, name: str, path: str = "", **spec: Any) -> Plain:
+def application(stage: Stage, name: str, path: str = "", **spec: Any) -> RawObject:
     """An Application of the stage's repository, in the stage's namespace."""
     url = stage.cluster.git.url(repository(stage))
     return {
@@ -41,7 +41,7 @@ def repository(stage: Stage) -> str:
     return stage.namespace
 
 
-def publish(stage: Stage, *items: Plain, directory: str = "web", **more: list[Plain]) -> str:
+def publish(stage: Stage, *items: RawObject, directory: str = "web", **more: list[RawObject]) -> str:
     """Makes the repository hold these objects; answers with the commit."""
     files = {f"{directory}/{item['kind'].lower()}-{item['metadata']['name']}.yaml": json.dumps(item) for item in items}
     for name, found in more.items():
@@ -49,23 +49,23 @@ def publish(stage: Stage, *items: Plain, directory: str = "web", **more: list[Pl
     return stage.cluster.git.publish(repository(stage), files)
 
 
-def config(value: str = "1", name: str = "web") -> Plain:
+def config(value: str = "1", name: str = "web") -> RawObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"value": value}}
 
 
-def web(script: str = "sleep 100000", **spec: Any) -> Plain:
+def web(script: str = "sleep 100000", **spec: Any) -> RawObject:
     return workload(DEPLOYMENTS, "web", container(script), **{"replicas": 1, **spec})
 
 
-def operation(*options: str, **sync: Any) -> Plain:
-    wish: Plain = {"revision": "main", **sync}
+def operation(*options: str, **sync: Any) -> RawObject:
+    wish: RawObject = {"revision": "main", **sync}
     if options:
         wish["syncOptions"] = list(options)
     return {"operation": {"initiatedBy": {"username": "windlass"}, "sync": wish}}
 
 
-def shows(sync: str = "", health: str = "") -> Callable[[Plain], bool]:
-    def holds(item: Plain) -> bool:
+def shows(sync: str = "", health: str = "") -> Callable[[RawObject], bool]:
+    def holds(item: RawObject) -> bool:
         status = item.get("status", {})
         found = (status.get("sync", {}).get("status"), status.get("health", {}).get("status"))
         return all(wanted in {"", given} for wanted, given in zip((sync, health), found, strict=True))
@@ -73,20 +73,20 @@ def shows(sync: str = "", health: str = "") -> Callable[[Plain], bool]:
     return holds
 
 
-def ended(phase: str) -> Callable[[Plain], bool]:
-    def holds(item: Plain) -> bool:
+def ended(phase: str) -> Callable[[RawObject], bool]:
+    def holds(item: RawObject) -> bool:
         return "operation" not in item and item.get("status", {}).get("operationState", {}).get("phase") == phase
 
     return holds
 
 
-def reconciled(item: Plain) -> bool:
+def reconciled(item: RawObject) -> bool:
     """Looked at anew after the end of its operation."""
     status = item.get("status", {})
     return bool(status.get("reconciledAt", "") >= status.get("operationState", {}).get("finishedAt", "~"))
 
 
-def done(item: Plain) -> bool:
+def done(item: RawObject) -> bool:
     """Synced and Healthy, and known to be so after the sync."""
     return ended("Succeeded")(item) and reconciled(item) and shows("Synced", "Healthy")(item)
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 from tests.recordings import normalization
 from tests.recordings.sequence_files import Done, Recording, Seen
 from windlass.kube.api_errors import NotFound
-from windlass.kube.client.readers import Since
+from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import Resource
-from windlass.kube.client.watches import Event
+from windlass.kube.client.watches import WatchEvent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from tests.testbed.bed import Cluster
-    from windlass.kube.client.clients import KubeClient, Propagation
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.clients import KubeClient, PropagationPolicy
+    from windlass.kube.client.objects import RawObject
     from windlass.kube.client.resources import Ref
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -41,9 +41,9 @@ class Stage:
         self.cluster = cluster
         self.namespace = namespace
         self._marks: list[_Mark] = []
-        self._events: list[tuple[int, str, Plain]] = []
+        self._events: list[tuple[int, str, RawObject]] = []
         self._changed = asyncio.Event()
-        self._now: dict[tuple[str, str], Plain] = {}
+        self._now: dict[tuple[str, str], RawObject] = {}
 
     @asynccontextmanager
     async def watching(self, *refs: Ref) -> AsyncIterator[None]:
@@ -54,15 +54,15 @@ class Stage:
             for watcher in watchers:
                 watcher.cancel()
 
-    async def create(self, ref: Ref, item: Plain, what: str = "") -> Plain:
+    async def create(self, ref: Ref, item: RawObject, what: str = "") -> RawObject:
         await self.mark(what or f"create {item['kind']} {item['metadata']['name']}")
         return await self.kube.create(ref, item)
 
-    async def patch(self, ref: Ref, change: Plain, what: str) -> Plain:
+    async def patch(self, ref: Ref, change: RawObject, what: str) -> RawObject:
         await self.mark(what)
         return await self.kube.patch(ref, change)
 
-    async def delete(self, ref: Ref, propagation: Propagation = "Background") -> None:
+    async def delete(self, ref: Ref, propagation: PropagationPolicy = "Background") -> None:
         await self.mark(f"delete {ref.resource.kind} {ref.name}, {propagation}")
         await self.kube.delete(ref, propagation=propagation)
 
@@ -71,14 +71,14 @@ class Stage:
         version = (await self.kube.list(NAMESPACES.everywhere)).resource_version
         self._marks.append(_Mark(int(version) + 0.5, what))
 
-    async def until(self, kind: str, name: str, holds: Callable[[Plain], object]) -> Plain:
+    async def until(self, kind: str, name: str, holds: Callable[[RawObject], object]) -> RawObject:
         """Until an object looks so."""
         return await self._until(lambda: self._now.get((kind, name)), holds, f"{kind} {name}")
 
-    async def until_any(self, kind: str, holds: Callable[[Plain], object]) -> Plain:
+    async def until_any(self, kind: str, holds: Callable[[RawObject], object]) -> RawObject:
         """Until some object of a kind looks so."""
 
-        def first() -> Plain | None:
+        def first() -> RawObject | None:
             found = [item for (its, _), item in self._now.items() if its == kind and holds(item)]
             return found[0] if found else None
 
@@ -87,7 +87,7 @@ class Stage:
     async def until_gone(self, kind: str, name: str = "") -> None:
         """Until an object, or all of a kind, are gone."""
 
-        def left() -> Plain | None:
+        def left() -> RawObject | None:
             keys = [key for key in self._now if key[0] == kind and name in {"", key[1]}]
             return None if keys else {}
 
@@ -118,7 +118,9 @@ class Stage:
             shown[seen.kind, seen.name] = text
         return Recording(name, about, versions, tuple(step for _, step in sorted(steps, key=lambda step: step[0])))
 
-    async def _until(self, find: Callable[[], Plain | None], holds: Callable[[Plain], object], what: str) -> Plain:
+    async def _until(
+        self, find: Callable[[], RawObject | None], holds: Callable[[RawObject], object], what: str
+    ) -> RawObject:
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
@@ -131,11 +133,11 @@ class Stage:
             raise TimeoutError(f"{what} did not come to look as expected: {json.dumps(find())}") from None
 
     async def _watch(self, ref: Ref, start: str) -> None:
-        async for event in self.kube.watch(ref, Since(start)):
-            if isinstance(event, Event):
+        async for event in self.kube.watch(ref, WatchStart(start)):
+            if isinstance(event, WatchEvent):
                 self._take(event.type, event.item)
 
-    def _take(self, kind: str, item: Plain) -> None:
+    def _take(self, kind: str, item: RawObject) -> None:
         meta = item["metadata"]
         self._events.append((int(meta["resourceVersion"]), kind, item))
         if kind == "DELETED":
@@ -155,7 +157,7 @@ async def staged(kube: KubeClient, cluster: Cluster, name: str, kinds: Sequence[
     await _there(lambda: kube.get(accounts.named("default", namespace)), kube)
     stage = Stage(kube, cluster, namespace)
     try:
-        refs = [kind.within(namespace) if kind.namespaced else kind.everywhere for kind in kinds]
+        refs = [kind.in_namespace(namespace) if kind.namespaced else kind.everywhere for kind in kinds]
         async with stage.watching(*refs):
             yield stage
     finally:

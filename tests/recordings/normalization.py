@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 KEPT_METADATA = ("name", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers")
 KEPT_ANNOTATIONS = ("argocd.argoproj.io/refresh", "deployment.kubernetes.io/revision")
@@ -39,16 +39,16 @@ GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 HASH_LABELS = ("pod-template-hash", "controller-revision-hash")
 
 
-def reduced(item: Plain) -> Plain:
+def reduced(item: RawObject) -> RawObject:
     """The part of an object that tells what its controller did."""
     kind = item["kind"]
     meta = item["metadata"]
-    found: Plain = {name: meta[name] for name in KEPT_METADATA if name in meta}
+    found: RawObject = {name: meta[name] for name in KEPT_METADATA if name in meta}
     if annotations := {k: v for k, v in meta.get("annotations", {}).items() if k in KEPT_ANNOTATIONS}:
         found["annotations"] = annotations
     if owners := [f"{owner['kind']}/{owner['name']}" for owner in meta.get("ownerReferences", [])]:
         found["owners"] = owners
-    result: Plain = {"metadata": found}
+    result: RawObject = {"metadata": found}
     if spec := {name: item["spec"][name] for name in KEPT_SPEC.get(kind, ()) if name in item.get("spec", {})}:
         result["spec"] = _without(spec, kind)
     if "operation" in item:
@@ -74,7 +74,7 @@ class Marks:
         self._words: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
-    def see(self, item: Plain) -> None:
+    def see(self, item: RawObject) -> None:
         meta = item["metadata"]
         for label in HASH_LABELS:
             if value := meta.get("labels", {}).get(label):

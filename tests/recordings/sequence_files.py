@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 SEQUENCES = Path(__file__).parent / "sequences"
 
@@ -29,7 +29,7 @@ class Seen:
     type: str
     kind: str
     name: str
-    item: Plain
+    item: RawObject
 
     def at(self, *path: str | int) -> Any:
         """A field of the object, or None."""
@@ -85,13 +85,13 @@ def _lines(recording: Recording) -> Iterator[str]:
     yield "]}"
 
 
-def _parse(step: Plain) -> Done | Seen:
+def _parse(step: RawObject) -> Done | Seen:
     if "do" in step:
         return Done(step["do"])
     return Seen(step["event"], step["kind"], step["object"]["metadata"]["name"], step["object"])
 
 
-def _rendered(step: Done | Seen) -> Plain:
+def _rendered(step: Done | Seen) -> RawObject:
     if isinstance(step, Done):
         return {"do": step.what}
     return {"event": step.type, "kind": step.kind, "object": step.item}

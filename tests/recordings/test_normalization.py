@@ -9,9 +9,9 @@ import pytest
 from tests.recordings.normalization import Marks, reduced
 
 if TYPE_CHECKING:
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
-POD: Plain = {
+POD: RawObject = {
     "kind": "Pod",
     "metadata": {
         "name": "web-6f5d-x2x4z",
@@ -26,7 +26,7 @@ POD: Plain = {
 }
 
 
-def marks(*items: Plain) -> Marks:
+def marks(*items: RawObject) -> Marks:
     found = Marks()
     for item in items:
         found.see(item)

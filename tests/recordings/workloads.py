@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tests.recordings.clusters import Stage
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
@@ -24,29 +24,29 @@ IMAGE = "busybox:1"
 NO_IMAGE = "registry.invalid/none:1"
 
 
-def container(script: str = "sleep 100000", image: str = IMAGE, **more: Any) -> Plain:
+def container(script: str = "sleep 100000", image: str = IMAGE, **more: Any) -> RawObject:
     return {"name": "main", "image": image, "command": ["sh", "-c", script], **more}
 
 
-def pod_spec(found: Plain, **more: Any) -> Plain:
+def pod_spec(found: RawObject, **more: Any) -> RawObject:
     return {"terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False, "containers": [found], **more}
 
 
-def workload(resource: Resource, name: str, found: Plain, **spec: Any) -> Plain:
+def workload(resource: Resource, name: str, found: RawObject, **spec: Any) -> RawObject:
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": pod_spec(found)}
     body = {"selector": {"matchLabels": labels}, "template": template, **spec}
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": body}
 
 
-def image_patch(found: Plain) -> Plain:
+def image_patch(found: RawObject) -> RawObject:
     return {"spec": {"template": {"spec": {"containers": [found]}}}}
 
 
-def rolled_out(count: int) -> Callable[[Plain], bool]:
+def rolled_out(count: int) -> Callable[[RawObject], bool]:
     """As `kubectl rollout status` sees it."""
 
-    def holds(item: Plain) -> bool:
+    def holds(item: RawObject) -> bool:
         status = item.get("status", {})
         counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
         return status.get("observedGeneration") == item["metadata"]["generation"] and counts == [count] * 3
@@ -54,16 +54,16 @@ def rolled_out(count: int) -> Callable[[Plain], bool]:
     return holds
 
 
-def condition(kind: str, status: str = "True", reason: str = "") -> Callable[[Plain], bool]:
-    def holds(item: Plain) -> bool:
+def condition(kind: str, status: str = "True", reason: str = "") -> Callable[[RawObject], bool]:
+    def holds(item: RawObject) -> bool:
         found = [c for c in item.get("status", {}).get("conditions", []) if c["type"] == kind]
         return any(c["status"] == status and reason in {"", c.get("reason")} for c in found)
 
     return holds
 
 
-def waiting_for(reason: str) -> Callable[[Plain], bool]:
-    def holds(item: Plain) -> bool:
+def waiting_for(reason: str) -> Callable[[RawObject], bool]:
+    def holds(item: RawObject) -> bool:
         statuses = item.get("status", {}).get("containerStatuses", [])
         return any(s["state"].get("waiting", {}).get("reason") == reason for s in statuses)
 
@@ -73,16 +73,16 @@ def waiting_for(reason: str) -> Callable[[Plain], bool]:
 async def deployment(stage: Stage) -> None:
     ref = DEPLOYMENTS.named("web", stage.namespace)
     item = workload(DEPLOYMENTS, "web", container(), replicas=2)
-    await stage.create(DEPLOYMENTS.within(stage.namespace), item, "create Deployment web with 2 replicas")
+    await stage.create(DEPLOYMENTS.in_namespace(stage.namespace), item, "create Deployment web with 2 replicas")
     await stage.until("Deployment", "web", rolled_out(2))
     await stage.settled()
     await stage.patch(ref, image_patch(container("sleep 200000")), "change the template")
     await stage.until("Deployment", "web", rolled_out(2))
     await stage.settled()
-    await stage.patch(ref.sub("scale"), {"spec": {"replicas": 3}}, "scale to 3")
+    await stage.patch(ref.with_subresource("scale"), {"spec": {"replicas": 3}}, "scale to 3")
     await stage.until("Deployment", "web", rolled_out(3))
     await stage.settled()
-    await stage.patch(ref.sub("scale"), {"spec": {"replicas": 1}}, "scale to 1")
+    await stage.patch(ref.with_subresource("scale"), {"spec": {"replicas": 1}}, "scale to 1")
     await stage.until("Deployment", "web", rolled_out(1))
     await stage.settled()
     await stage.patch(ref, {"spec": {"replicas": 0}}, "scale to 0")
@@ -98,7 +98,7 @@ async def deployment(stage: Stage) -> None:
 async def deployment_without_image(stage: Stage) -> None:
     ref = DEPLOYMENTS.named("web", stage.namespace)
     item = workload(DEPLOYMENTS, "web", container(), replicas=1, progressDeadlineSeconds=6)
-    await stage.create(DEPLOYMENTS.within(stage.namespace), item, "create Deployment web, deadline of 6 s")
+    await stage.create(DEPLOYMENTS.in_namespace(stage.namespace), item, "create Deployment web, deadline of 6 s")
     await stage.until("Deployment", "web", rolled_out(1))
     await stage.settled()
     await stage.patch(ref, image_patch(container(image=NO_IMAGE)), "change the image to one that cannot be pulled")
@@ -114,7 +114,9 @@ async def deployment_without_image(stage: Stage) -> None:
 
 async def deployment_that_never_starts(stage: Stage) -> None:
     item = workload(DEPLOYMENTS, "web", container("exit 1"), replicas=1, progressDeadlineSeconds=6)
-    await stage.create(DEPLOYMENTS.within(stage.namespace), item, "create Deployment web whose container exits with 1")
+    await stage.create(
+        DEPLOYMENTS.in_namespace(stage.namespace), item, "create Deployment web whose container exits with 1"
+    )
     await stage.until_any("Pod", waiting_for("CrashLoopBackOff"))
     await stage.until("Deployment", "web", condition("Progressing", "False", "ProgressDeadlineExceeded"))
     await stage.settled()
@@ -125,8 +127,8 @@ async def deployment_that_never_starts(stage: Stage) -> None:
 async def stateful_set(stage: Stage) -> None:
     ref = STATEFUL_SETS.named("db", stage.namespace)
 
-    def is_done(count: int) -> Callable[[Plain], bool]:
-        def holds(item: Plain) -> bool:
+    def is_done(count: int) -> Callable[[RawObject], bool]:
+        def holds(item: RawObject) -> bool:
             status = item.get("status", {})
             current = status.get("currentRevision") == status.get("updateRevision")
             observed = status.get("observedGeneration") == item["metadata"]["generation"]
@@ -136,13 +138,13 @@ async def stateful_set(stage: Stage) -> None:
         return holds
 
     item = workload(STATEFUL_SETS, "db", container(), replicas=2, serviceName="db")
-    await stage.create(STATEFUL_SETS.within(stage.namespace), item, "create StatefulSet db with 2 replicas")
+    await stage.create(STATEFUL_SETS.in_namespace(stage.namespace), item, "create StatefulSet db with 2 replicas")
     await stage.until("StatefulSet", "db", is_done(2))
     await stage.settled()
     await stage.patch(ref, image_patch(container("sleep 200000")), "change the template")
     await stage.until("StatefulSet", "db", is_done(2))
     await stage.settled()
-    await stage.patch(ref.sub("scale"), {"spec": {"replicas": 1}}, "scale to 1")
+    await stage.patch(ref.with_subresource("scale"), {"spec": {"replicas": 1}}, "scale to 1")
     await stage.until("StatefulSet", "db", is_done(1))
     await stage.settled()
     await stage.delete(ref)
@@ -152,12 +154,12 @@ async def stateful_set(stage: Stage) -> None:
 async def daemon_set(stage: Stage) -> None:
     ref = DAEMON_SETS.named("agent", stage.namespace)
 
-    def is_done(item: Plain) -> bool:
+    def is_done(item: RawObject) -> bool:
         status = item.get("status", {})
         observed = status.get("observedGeneration") == item["metadata"]["generation"]
         return bool(observed and status.get("updatedNumberScheduled") == status.get("numberAvailable") == 1)
 
-    await stage.create(DAEMON_SETS.within(stage.namespace), workload(DAEMON_SETS, "agent", container()))
+    await stage.create(DAEMON_SETS.in_namespace(stage.namespace), workload(DAEMON_SETS, "agent", container()))
     await stage.until("DaemonSet", "agent", is_done)
     await stage.settled()
     await stage.patch(ref, image_patch(container("sleep 200000")), "change the template")
@@ -167,18 +169,18 @@ async def daemon_set(stage: Stage) -> None:
     await stage.until_gone("Pod")
 
 
-def job(name: str, found: Plain, **spec: Any) -> Plain:
+def job(name: str, found: RawObject, **spec: Any) -> RawObject:
     template = {"spec": pod_spec(found, restartPolicy="Never")}
     head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}}
     return {**head, "spec": {"template": template, **spec}}
 
 
 def job_script(
-    item: Plain, about: str, done: Callable[[Stage], Awaitable[object]]
+    item: RawObject, about: str, done: Callable[[Stage], Awaitable[object]]
 ) -> Callable[[Stage], Awaitable[None]]:
     async def script(stage: Stage) -> None:
         name = item["metadata"]["name"]
-        await stage.create(JOBS.within(stage.namespace), item, f"create Job {name}: {about}")
+        await stage.create(JOBS.in_namespace(stage.namespace), item, f"create Job {name}: {about}")
         await done(stage)
         await stage.settled()
         await stage.delete(JOBS.named(name, stage.namespace))
@@ -217,7 +219,9 @@ job_parallel = job_script(
 
 async def job_suspended(stage: Stage) -> None:
     ref = JOBS.named("run", stage.namespace)
-    await stage.create(JOBS.within(stage.namespace), job("run", container(), suspend=True), "create Job run, suspended")
+    await stage.create(
+        JOBS.in_namespace(stage.namespace), job("run", container(), suspend=True), "create Job run, suspended"
+    )
     await stage.until("Job", "run", condition("Suspended"))
     await stage.settled()
     await stage.patch(ref, {"spec": {"suspend": False}}, "resume")
@@ -235,7 +239,7 @@ async def claim(stage: Stage) -> None:
     size = {"resources": {"requests": {"storage": "1Mi"}}}
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "by-hand", **size}
     item = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
-    await stage.create(CLAIMS.within(stage.namespace), item)
+    await stage.create(CLAIMS.in_namespace(stage.namespace), item)
     await stage.until("PersistentVolumeClaim", "data", lambda item: item["status"].get("phase") == "Pending")
     await stage.settled()
     volume = {

@@ -7,15 +7,15 @@ from typing import Any
 
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.client.objects import Plain
+from windlass.kube.client.objects import RawObject
 from windlass.kube.client.reflectors import Reflector
 from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.apiserver.requests import User
+from windlass.sandbox.apiserver.requests import UserInfo
 from windlass.sandbox.sandbox import Sandbox
 from windlass.simulation.in_process_transport import InProcessTransport
-from windlass.simulation.virtual_time import run, virtual_clock, virtual_sources
+from windlass.simulation.virtual_time import run, virtual_clock, virtual_sandbox_clock
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -27,14 +27,14 @@ def journal(seed: int) -> bytes:
 
 async def _story(seed: int) -> bytes:
     chance = random.Random(seed)
-    async with Sandbox(virtual_sources(seed)) as sandbox:
+    async with Sandbox(virtual_sandbox_clock(seed)) as sandbox:
         clock = virtual_clock(chance.random)
-        transport = InProcessTransport(sandbox, User("story"))
-        kube = KubeClient(Calls(transport, clock=clock))
+        transport = InProcessTransport(sandbox, UserInfo("story"))
+        kube = KubeClient(CallSender(transport, clock=clock))
         sandbox.server.faults.add(Fault(verb="create", code=503, skip=5, times=3))
         sandbox.server.faults.add(Fault(verb="patch", code=429, retry_after=2, skip=3, times=2))
         sandbox.server.faults.add(Fault(verb="delete", sever="after", skip=4))
-        reflector = Reflector(kube, CONFIG_MAPS.within("story"), Plain)
+        reflector = Reflector(kube, CONFIG_MAPS.in_namespace("story"), RawObject)
         await kube.create(NAMESPACES.everywhere, {"metadata": {"name": "story"}})
         sandbox.start(_follow(reflector), name="reflector")
         for step in range(40):
@@ -42,19 +42,19 @@ async def _story(seed: int) -> bytes:
                 await _act(kube, chance, step)
             except KubeError:
                 continue
-        sandbox.server.disturb("cut", Fault())
+        sandbox.server.disrupt_watches("cut", Fault())
         await kube.delete(NAMESPACES.named("story"))
         await clock.sleep(120)
-        return b"".join(sandbox.server.journal.lines())
+        return b"".join(sandbox.server.journal.json_lines())
 
 
-async def _follow(reflector: Reflector[Plain]) -> None:
+async def _follow(reflector: Reflector[RawObject]) -> None:
     async for _ in reflector.changes():
         pass
 
 
 async def _act(kube: KubeClient, chance: random.Random, step: int) -> None:
-    within, name = CONFIG_MAPS.within("story"), f"m{chance.randrange(8)}"
+    within, name = CONFIG_MAPS.in_namespace("story"), f"m{chance.randrange(8)}"
     ref = CONFIG_MAPS.named(name, "story")
     match chance.randrange(5):
         case 0:

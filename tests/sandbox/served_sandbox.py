@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from windlass.sandbox.apiserver.access import certificates
 from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
 from windlass.sandbox.controllers.installation import install_workloads
-from windlass.sandbox.http_server import served
+from windlass.sandbox.http_server import serve_http
 from windlass.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 @contextmanager
 def running_sandbox(*, enforce_rbac: bool = False, tls: bool = False) -> Iterator[str]:
     """Gives the kubeconfig."""
-    context, authority = certificates.made() if tls else (None, b"")
+    context, authority = certificates.create_certificates() if tls else (None, b"")
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, str]] = Future()
 
     async def serve() -> None:
-        async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, served(sandbox, tls=context) as address:
+        async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, serve_http(sandbox, tls=context) as address:
             await install_workloads(sandbox)
             end = asyncio.Event()
-            kubeconfig = kubeconfigs.rendered(address, sandbox.server.identities.admin_token, authority)
+            kubeconfig = kubeconfigs.render_kubeconfig(address, sandbox.server.authenticator.admin_token, authority)
             ready.set_result((asyncio.get_running_loop(), end, kubeconfig))
             await end.wait()
 

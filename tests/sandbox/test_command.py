@@ -19,7 +19,7 @@ from windlass.kube.auth import kubeconfigs
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_it_says_how_to_use_it_and_ends_well(tmp_path: Path, number: signal.Sign
 async def test_it_serves_tls_that_its_kubeconfig_trusts(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     with serving(path, "--tls", "--speed", "10"):
-        reader = KubeReader(Calls(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        reader = KubeReader(CallSender(HttpTransport(kubeconfigs.load_file(path), environ={})))
         assert reader.server.startswith("https://")
         assert await reader.version() == "v1.34.2"
         await reader.close()
@@ -93,16 +93,16 @@ async def test_a_job_of_our_image_runs_our_arguments_under_its_own_token(tmp_pat
     pod = {"restartPolicy": "Never", "containers": [container]}
     body = {"metadata": {"name": "check"}, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}
     with serving(path):
-        client = KubeClient(Calls(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        client = KubeClient(CallSender(HttpTransport(kubeconfigs.load_file(path), environ={})))
         jobs = Resource("batch", "v1", "jobs", "Job")
-        await client.create(jobs.within("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
+        await client.create(jobs.in_namespace("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
         status: dict[str, Any] = {}
         async with asyncio.timeout(60):
             while "conditions" not in status:
                 await asyncio.sleep(0.2)  # noqa: TID251 - of another process
                 status = (await client.get(jobs.named("check", "default")))["status"]
         pods = Resource("", "v1", "pods", "Pod")
-        (run,) = (await client.list(pods.within("default"))).items
+        (run,) = (await client.list(pods.in_namespace("default"))).items
         log = await client.logs(pods.named(run["metadata"]["name"], "default"))
         await client.close()
     assert status["succeeded"] == 1

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.sandbox import differences
-from windlass.sandbox.apiserver.objects.custom_resources import DEFINITIONS
-from windlass.sandbox.apiserver.wire.api_status import Refusal
-from windlass.sandbox.controllers.object_builders import open_definition
+from windlass.sandbox.apiserver.objects.custom_resources import CRD_KIND_ID
+from windlass.sandbox.apiserver.wire.api_status import StatusError
+from windlass.sandbox.controllers.object_builders import build_crd
 from windlass.sandbox.sandbox import Sandbox
-from windlass.simulation.virtual_time import run, virtual_sources
+from windlass.simulation.virtual_time import run, virtual_sandbox_clock
 
 TEXT = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()
 
@@ -34,11 +34,11 @@ def test_the_example_runs() -> None:
 async def short_lists_pass(sandbox: Sandbox) -> None:
     items = {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2, "uniqueItems": True}
     spec = {"type": "object", "properties": {"items": items}}
-    calls = sandbox.caller()
-    await calls.create(DEFINITIONS, open_definition("test.dev/v1", {"kind": "Thing"}, {"spec": spec}))
+    calls = sandbox.client()
+    await calls.create(CRD_KIND_ID, build_crd("test.dev/v1", {"kind": "Thing"}, {"spec": spec}))
     thing = {"apiVersion": "test.dev/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {"items": ["x"]}}
     await calls.create("things.test.dev", thing, "default")
-    with pytest.raises(Refusal, match="must have at most 2 items"):
+    with pytest.raises(StatusError, match="must have at most 2 items"):
         await calls.create("things.test.dev", {**thing, "spec": {"items": ["x", "x", "x"]}}, "default")
 
 
@@ -51,7 +51,7 @@ async def nobody_is_asked_locally(sandbox: Sandbox) -> None:
 
 
 async def no_role_is_there(sandbox: Sandbox) -> None:
-    assert await sandbox.caller().list("clusterroles.rbac.authorization.k8s.io") == []
+    assert await sandbox.client().list("clusterroles.rbac.authorization.k8s.io") == []
 
 
 LEFT_OUT = {
@@ -66,7 +66,7 @@ def test_what_the_page_says_is_left_out_is_left_out(words: str) -> None:
     assert words in TEXT.partition("\nLeft out, ")[2]
 
     async def main() -> None:
-        async with Sandbox(virtual_sources()) as sandbox:
+        async with Sandbox(virtual_sandbox_clock()) as sandbox:
             await LEFT_OUT[words](sandbox)
 
     run(main())

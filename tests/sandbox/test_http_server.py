@@ -12,35 +12,35 @@ import pytest
 from windlass.kube.api_errors import ConnectionLost, Forbidden, Unauthorized
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.client.readers import Since
+from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import Resource
 from windlass.kube.clocks import Clock
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.http import HttpTransport
 from windlass.kube.transport.transports import Request
 from windlass.sandbox import clock
 from windlass.sandbox.apiserver.access import kubeconfig as written
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.apiserver.requests import User
-from windlass.sandbox.http_server import served
+from windlass.sandbox.apiserver.requests import UserInfo
+from windlass.sandbox.http_server import serve_http
 from windlass.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-HERE = CONFIG_MAPS.within("default")
+HERE = CONFIG_MAPS.in_namespace("default")
 
 
 @asynccontextmanager
 async def client(
-    *, user: User | None = None, token: str = "", enforce_rbac: bool = False
+    *, user: UserInfo | None = None, token: str = "", enforce_rbac: bool = False
 ) -> AsyncIterator[tuple[Sandbox, KubeClient]]:
-    async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, served(sandbox) as address:
-        identities = sandbox.server.identities
-        known = token or (identities.token_for(user) if user else identities.admin_token)
-        connection = kubeconfigs.load(written.rendered(address, known).encode(), where="a test")
-        kube = KubeClient(Calls(HttpTransport(connection, environ={})))
+    async with Sandbox(enforce_rbac=enforce_rbac) as sandbox, serve_http(sandbox) as address:
+        identities = sandbox.server.authenticator
+        known = token or (identities.issue_token(user) if user else identities.admin_token)
+        connection = kubeconfigs.load(written.render_kubeconfig(address, known).encode(), where="a test")
+        kube = KubeClient(CallSender(HttpTransport(connection, environ={})))
         try:
             yield sandbox, kube
         finally:
@@ -59,14 +59,14 @@ async def test_a_severed_connection_is_a_lost_one() -> None:
 
 async def test_a_watch_that_is_cut_is_lost_and_one_whose_reader_goes_is_forgotten() -> None:
     async with client() as (sandbox, kube):
-        async with aclosing(kube.watch(HERE, Since())) as events:
+        async with aclosing(kube.watch(HERE, WatchStart())) as events:
             await anext(events)
             assert len(sandbox.server.watches) == 1
-            sandbox.server.disturb("cut", Fault())
+            sandbox.server.disrupt_watches("cut", Fault())
             with pytest.raises(ConnectionLost):
                 async for _ in events:
                     pass
-        async with aclosing(kube.watch(HERE, Since())) as events:
+        async with aclosing(kube.watch(HERE, WatchStart())) as events:
             await anext(events)
         await kube.close()
         async with asyncio.timeout(5):
@@ -75,10 +75,10 @@ async def test_a_watch_that_is_cut_is_lost_and_one_whose_reader_goes_is_forgotte
 
 
 async def test_rights_are_enforced_where_asked() -> None:
-    async with client(user=User("jane"), enforce_rbac=True) as (_, kube):
+    async with client(user=UserInfo("jane"), enforce_rbac=True) as (_, kube):
         with pytest.raises(Forbidden, match='User "jane" cannot list resource "configmaps"'):
             await kube.list(HERE)
-    async with client(user=User("jane")) as (_, kube):
+    async with client(user=UserInfo("jane")) as (_, kube):
         assert (await kube.list(HERE)).items
     async with client(token="nonsense") as (_, kube):
         with pytest.raises(Unauthorized):
@@ -86,16 +86,16 @@ async def test_rights_are_enforced_where_asked() -> None:
 
 
 async def test_time_can_run_faster() -> None:
-    fast = clock.real(speed=1000)
+    fast = clock.real_clock(speed=1000)
     began = fast.now()
     await fast.sleep(50)
     assert (fast.now() - began).total_seconds() >= 50
 
 
 async def test_answers_are_dated_by_the_sandboxs_own_clock() -> None:
-    fast = clock.real(speed=100_000)
-    async with Sandbox(fast) as sandbox, served(sandbox) as address:
-        content = written.rendered(address, sandbox.server.identities.admin_token)
+    fast = clock.real_clock(speed=100_000)
+    async with Sandbox(fast) as sandbox, serve_http(sandbox) as address:
+        content = written.render_kubeconfig(address, sandbox.server.authenticator.admin_token)
         connection = kubeconfigs.load(content.encode(), where="a test")
         transport = HttpTransport(connection, environ={})
         await fast.sleep(3600)

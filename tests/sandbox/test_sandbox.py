@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from windlass.sandbox.apiserver.faults import Fault, Severed
-from windlass.sandbox.apiserver.requests import ADMIN, Options, User
-from windlass.sandbox.apiserver.wire.api_status import Refusal
-from windlass.sandbox.controllers.object_builders import open_definition
+from windlass.sandbox.apiserver.faults import ConnectionSevered, Fault
+from windlass.sandbox.apiserver.requests import ADMIN, RequestOptions, UserInfo
+from windlass.sandbox.apiserver.wire.api_status import StatusError
+from windlass.sandbox.controllers.object_builders import build_crd
 from windlass.sandbox.sandbox import Sandbox
-from windlass.simulation.virtual_time import run, virtual_sources
+from windlass.simulation.virtual_time import run, virtual_sandbox_clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from windlass.sandbox.in_process_client import Caller
+    from windlass.sandbox.in_process_client import InProcessClient
 
-JANE = User("jane")
+JANE = UserInfo("jane")
 NAMESPACE = "default"
 
 
@@ -30,7 +30,7 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data}
 
 
-async def watched(sandbox: Sandbox, user: User = ADMIN, labels: str = "") -> AsyncIterator[tuple[str, Any]]:
+async def watched(sandbox: Sandbox, user: UserInfo = ADMIN, labels: str = "") -> AsyncIterator[tuple[str, Any]]:
     """What a watch of ConfigMaps tells: type and object."""
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps?watch=1&labelSelector={labels}"
     answer = await sandbox.handle("GET", path, {}, user=user)
@@ -43,7 +43,7 @@ async def watched(sandbox: Sandbox, user: User = ADMIN, labels: str = "") -> Asy
 
 def in_sandbox(test: Callable[[Sandbox], Awaitable[None]]) -> None:
     async def main() -> None:
-        async with Sandbox(virtual_sources()) as sandbox:
+        async with Sandbox(virtual_sandbox_clock()) as sandbox:
             await test(sandbox)
 
     run(main())
@@ -51,7 +51,7 @@ def in_sandbox(test: Callable[[Sandbox], Awaitable[None]]) -> None:
 
 def test_a_caller_reads_what_it_wrote_and_sees_it_in_its_watch() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         seen: list[str] = []
 
         async def follow() -> None:
@@ -67,7 +67,7 @@ def test_a_caller_reads_what_it_wrote_and_sees_it_in_its_watch() -> None:
         await caller.apply("configmaps", config_map("a", y="4"))
         await caller.delete("configmaps", "a", NAMESPACE)
         assert await caller.find("configmaps", "a", NAMESPACE) is None
-        await sandbox.sources.sleep(1)
+        await sandbox.clock.sleep(1)
         assert [line.partition(" ")[0] for line in seen] == ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
 
     in_sandbox(test)
@@ -78,7 +78,7 @@ THING: dict[str, Any] = {
     "kind": "Thing",
     "metadata": {"name": "a", "namespace": NAMESPACE},
 }
-WRITES: dict[str, Callable[[Caller, Any], Awaitable[Any]]] = {
+WRITES: dict[str, Callable[[InProcessClient, Any], Awaitable[Any]]] = {
     "create": lambda caller, body: caller.create("things.test.dev", body),
     "patch": lambda caller, body: caller.patch("things.test.dev", "there", {"spec": body["spec"]}, NAMESPACE),
     "apply": lambda caller, body: caller.apply("things.test.dev", body),
@@ -89,12 +89,12 @@ WRITES: dict[str, Callable[[Caller, Any], Awaitable[Any]]] = {
 def test_what_is_sent_stays_as_it_is_and_what_comes_back_is_the_callers_own(verb: str) -> None:
     """Here the server fills in a field and drops another, of the object that it keeps."""
     filled = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
-    definition = open_definition(
+    definition = build_crd(
         "test.dev/v1", {"kind": "Thing"}, {"spec": {"type": "object", "properties": {"box": filled}}}
     )
 
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         await caller.create("customresourcedefinitions.apiextensions.k8s.io", definition)
         await caller.create(
             "things.test.dev", {**THING, "metadata": {**THING["metadata"], "name": "there"}, "spec": {}}
@@ -113,15 +113,15 @@ def test_what_is_sent_stays_as_it_is_and_what_comes_back_is_the_callers_own(verb
 
 def test_the_journal_says_who_did_what_and_how_it_ended() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller(JANE, agent="script/1.0")
+        caller = sandbox.client(JANE, agent="script/1.0")
         await caller.create(
             "configmaps", {**config_map(""), "metadata": {"generateName": "a-", "namespace": NAMESPACE}}
         )
-        with pytest.raises(Refusal):
+        with pytest.raises(StatusError):
             await caller.get("configmaps", "gone", NAMESPACE)
         await caller.apply("configmaps", config_map("b"))
         for target in ("/version", "/api/v1/nonsense", "/api/v1/configmaps?limit=many"):
-            await sandbox.handle("GET", target, {}, user=User("john"))
+            await sandbox.handle("GET", target, {}, user=UserInfo("john"))
         others = [(e.verb, e.kind, e.code) for e in sandbox.server.journal.entries if e.user == "john"]
         assert others == [
             ("get", "/version", 200),
@@ -136,7 +136,7 @@ def test_the_journal_says_who_did_what_and_how_it_ended() -> None:
         ]
         assert mine[0].name.startswith("a-")
         assert [entry.verb for entry in sandbox.server.journal.writes("jane")] == ["create", "apply"]
-        lines = [msgspec.json.decode(line) for line in sandbox.server.journal.lines()]
+        lines = [msgspec.json.decode(line) for line in sandbox.server.journal.json_lines()]
         assert len(lines) == len(sandbox.server.journal.entries)
 
     in_sandbox(test)
@@ -172,16 +172,16 @@ def test_a_fault_hits_what_it_selects(fault: Fault, code: int) -> None:
 
 def test_latency_takes_the_sandboxs_time_and_a_severed_answer_was_carried_out() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller(JANE)
+        caller = sandbox.client(JANE)
         sandbox.server.faults.add(Fault(verb="create", latency=5, sever="after"))
-        before = sandbox.sources.now()
-        with pytest.raises(Severed) as severed:
+        before = sandbox.clock.now()
+        with pytest.raises(ConnectionSevered) as severed:
             await caller.create("configmaps", config_map("a"))
         assert severed.value.sent
-        assert (sandbox.sources.now() - before).total_seconds() == 5
+        assert (sandbox.clock.now() - before).total_seconds() == 5
         assert await caller.get("configmaps", "a", NAMESPACE)
         sandbox.server.faults.add(Fault(verb="create", sever="before"))
-        with pytest.raises(Severed):
+        with pytest.raises(ConnectionSevered):
             await caller.create("configmaps", config_map("b"))
         assert await caller.find("configmaps", "b", NAMESPACE) is None
 
@@ -195,18 +195,18 @@ def test_a_lagging_reader_learns_late_and_reads_the_past_from_its_cache() -> Non
 
         async def follow() -> None:
             async for _, item in watched(sandbox, JANE):
-                seen.append((item["metadata"]["name"], sandbox.sources.now()))
+                seen.append((item["metadata"]["name"], sandbox.clock.now()))
 
         sandbox.start(follow(), name="follower")
-        await sandbox.sources.sleep(60)
-        began = sandbox.sources.now()
-        await sandbox.caller().create("configmaps", config_map("a"))
-        await sandbox.sources.sleep(5)
+        await sandbox.clock.sleep(60)
+        began = sandbox.clock.now()
+        await sandbox.client().create("configmaps", config_map("a"))
+        await sandbox.clock.sleep(5)
         path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
         cached = await sandbox.handle("GET", f"{path}?resourceVersion=0", {}, user=JANE)
         assert b'"a"' not in cached.body
         assert (await sandbox.handle("GET", f"{path}/a", {}, user=JANE)).code == 200
-        await sandbox.sources.sleep(60)
+        await sandbox.clock.sleep(60)
         [told] = [when for name, when in seen if name == "a"]
         assert (told - began).total_seconds() == 10
 
@@ -219,9 +219,9 @@ def test_open_watches_can_be_disturbed(how: str) -> None:
         answer = await sandbox.handle("GET", "/api/v1/configmaps?watch=1&timeoutSeconds=60", {}, user=JANE)
         assert answer.stream is not None
         await anext(answer.stream)
-        assert sandbox.server.disturb(how, Fault(user="jane", kind="configmaps")) == 1
+        assert sandbox.server.disrupt_watches(how, Fault(user="jane", kind="configmaps")) == 1
         if how == "cut":
-            with pytest.raises(Severed):
+            with pytest.raises(ConnectionSevered):
                 await anext(answer.stream)
         elif how == "silent":
             with pytest.raises(TimeoutError):
@@ -240,10 +240,10 @@ def test_open_watches_can_be_disturbed(how: str) -> None:
 def test_history_can_be_forgotten() -> None:
     async def test(sandbox: Sandbox) -> None:
         for name in ("a", "c"):
-            await sandbox.caller().create("configmaps", config_map(name))
+            await sandbox.client().create("configmaps", config_map(name))
         page = await sandbox.handle("GET", "/api/v1/configmaps?limit=1", {}, user=ADMIN)
         meta = msgspec.json.decode(page.body)["metadata"]
-        await sandbox.caller().create("configmaps", config_map("b"))
+        await sandbox.client().create("configmaps", config_map("b"))
         sandbox.server.store.compact()
         rest = await sandbox.handle("GET", f"/api/v1/configmaps?limit=1&continue={meta['continue']}", {}, user=ADMIN)
         assert rest.code == 410
@@ -258,7 +258,7 @@ def test_history_can_be_forgotten() -> None:
 
 def test_logs_are_what_actors_wrote() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         containers = [{"name": "main", "image": "x"}]
         meta = {"name": "p", "namespace": NAMESPACE}
         await caller.create("pods", {"metadata": meta, "spec": {"containers": containers}})
@@ -274,14 +274,14 @@ def test_logs_are_what_actors_wrote() -> None:
 
 def test_a_pod_that_runs_is_given_its_time() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         meta = {"name": "p", "namespace": NAMESPACE}
         spec = {"nodeName": "n", "containers": [{"name": "main", "image": "x"}], "terminationGracePeriodSeconds": 7}
         await caller.create("pods", {"metadata": meta, "spec": spec})
         await caller.delete("pods", "p", NAMESPACE)
         left = await caller.get("pods", "p", NAMESPACE)
         assert left["metadata"]["deletionGracePeriodSeconds"] == 7
-        await caller.delete("pods", "p", NAMESPACE, options=Options(grace=0))
+        await caller.delete("pods", "p", NAMESPACE, options=RequestOptions(grace=0))
         assert await caller.find("pods", "p", NAMESPACE) is None
 
     in_sandbox(test)
@@ -289,7 +289,7 @@ def test_a_pod_that_runs_is_given_its_time() -> None:
 
 def test_what_goes_with_its_last_finalizer_is_seen_as_it_was_stored() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         seen: list[tuple[str, Any]] = []
         kept = {**config_map("a"), "metadata": {"name": "a", "namespace": NAMESPACE, "finalizers": ["example.com/x"]}}
         await caller.create("configmaps", kept)
@@ -300,11 +300,11 @@ def test_what_goes_with_its_last_finalizer_is_seen_as_it_was_stored() -> None:
                     seen.append((kind, item["metadata"].get("finalizers")))
 
         sandbox.start(follow(), name="follower")
-        await sandbox.sources.sleep(1)
+        await sandbox.clock.sleep(1)
         await caller.delete("configmaps", "a", NAMESPACE)
         answer = await caller.patch("configmaps", "a", {"metadata": {"finalizers": None}}, NAMESPACE)
         assert "finalizers" not in answer["metadata"]
-        await sandbox.sources.sleep(1)
+        await sandbox.clock.sleep(1)
         assert seen[-2:] == [("MODIFIED", ["example.com/x"]), ("DELETED", ["example.com/x"])]
 
     in_sandbox(test)
@@ -312,7 +312,7 @@ def test_what_goes_with_its_last_finalizer_is_seen_as_it_was_stored() -> None:
 
 def test_a_pods_generation_grows_with_its_spec_but_not_with_its_node() -> None:
     async def test(sandbox: Sandbox) -> None:
-        caller = sandbox.caller()
+        caller = sandbox.client()
         spec = {"containers": [{"name": "main", "image": "nginx:1"}]}
         pod = await caller.create("pods", {"metadata": {"name": "p", "namespace": NAMESPACE}, "spec": spec})
         assert pod["metadata"]["generation"] == 1

@@ -15,15 +15,15 @@ from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
 from windlass.sandbox.argocd.installation import install_argocd
 from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.sandbox.controllers.installation import install_workloads
-from windlass.sandbox.http_server import served
+from windlass.sandbox.http_server import serve_http
 from windlass.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Mapping
     from pathlib import Path
 
-    from windlass.sandbox.apiserver.journal import Entry
-    from windlass.sandbox.argocd.application_controller import ArgoCD
+    from windlass.sandbox.apiserver.journal import JournalEntry
+    from windlass.sandbox.argocd.application_controller import ApplicationController
 
 REFRESH = {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
 APPS = "applications.argoproj.io"
@@ -33,7 +33,7 @@ SYNC = {"operation": {"initiatedBy": {"username": "jane"}, "sync": {"revision": 
 @dataclass(frozen=True, slots=True)
 class Running:
     sandbox: Sandbox
-    argocd: ArgoCD
+    argocd: ApplicationController
     repository: MemoryRepository
     loop: asyncio.AbstractEventLoop
     kubeconfig: Path
@@ -47,7 +47,7 @@ class Running:
         self.do(self._deploy(names))
 
     async def _deploy(self, names: tuple[str, ...]) -> None:
-        calls, rest = self.sandbox.caller(), self.sandbox.sources.sleep
+        calls, rest = self.sandbox.client(), self.sandbox.clock.sleep
         for name in names:
             await calls.create(APPS, application(name))
         await rest(0.5)
@@ -57,22 +57,22 @@ class Running:
             await rest(seconds)
 
     def patch(self, name: str, change: Any) -> None:
-        self.do(self.sandbox.caller().patch(APPS, name, change, "argocd"))
+        self.do(self.sandbox.client().patch(APPS, name, change, "argocd"))
 
     def shown(self, name: str) -> Any:
-        return self.do(self.sandbox.caller().get(APPS, name, "argocd"))
+        return self.do(self.sandbox.client().get(APPS, name, "argocd"))
 
     def rest(self, seconds: float) -> None:
         self.do(self._rest(seconds))
 
     async def _rest(self, seconds: float) -> None:
-        await self.sandbox.sources.sleep(seconds)
+        await self.sandbox.clock.sleep(seconds)
 
     def windlass(self, *arguments: str, environ: Mapping[str, str] | None = None) -> Ended:
         access = {"KUBECONFIG_PATH": str(self.kubeconfig)}
         return windlass(*arguments, environ={**access, **(environ or {})})
 
-    def asked(self) -> list[Entry]:
+    def asked(self) -> list[JournalEntry]:
         """Every request that came over the network."""
         return [entry for entry in list(self.sandbox.server.journal.entries) if entry.agent.startswith("windlass")]
 
@@ -82,12 +82,12 @@ def running(folder: Path) -> Iterator[Running]:
     ready: Future[tuple[Running, asyncio.Event]] = Future()
 
     async def serve() -> None:
-        async with Sandbox() as sandbox, served(sandbox) as address:
+        async with Sandbox() as sandbox, serve_http(sandbox) as address:
             await install_workloads(sandbox)
             argocd = await install_argocd(sandbox)
             repository = argocd.repositories[URL] = MemoryRepository()
             path = folder / "kubeconfig"
-            path.write_text(kubeconfigs.rendered(address, sandbox.server.identities.admin_token))
+            path.write_text(kubeconfigs.render_kubeconfig(address, sandbox.server.authenticator.admin_token))
             end = asyncio.Event()
             ready.set_result((Running(sandbox, argocd, repository, asyncio.get_running_loop(), path), end))
             await end.wait()

@@ -11,12 +11,12 @@ import pytest
 
 from tests.sandbox.controllers.objects import config, workload
 from tests.scenarios.clusters import Running, running
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NEVER = {f"{PREFIX}ready-after": "never"}
+NEVER = {f"{ANNOTATION_PREFIX}ready-after": "never"}
 FILES: dict[str, list[dict[str, Any]]] = {
     "web/all.yaml": [config(), workload()],
     "api/all.yaml": [config("api"), workload(name="api")],
@@ -35,6 +35,6 @@ def moved(annotations: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("cluster")) as found:
         found.repository.push(FILES)
-        found.argocd.claims["sick"] = "Degraded"
+        found.argocd.health_overrides["sick"] = "Degraded"
         found.deploy("web", "api", "late", "sick", "slow")
         yield found

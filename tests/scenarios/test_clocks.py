@@ -10,7 +10,7 @@ import pytest
 
 from windlass.cli.connections import server_clock
 from windlass.kube.clocks import Clock
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.transports import Request, Response
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Server:
 async def test_our_clock_is_put_right(date: str, expected: datetime) -> None:
     ours = [NOW]
     server = Server(date)
-    now = await server_clock(Calls(server, clock=Clock(now=lambda: ours[0])))
+    now = await server_clock(CallSender(server, clock=Clock(now=lambda: ours[0])))
     assert now() == expected
     ours[0] += timedelta(seconds=7)
     assert now() == expected + timedelta(seconds=7)

@@ -33,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             {"web/all.yaml": [config("web")], "held/all.yaml": [config("held")], "slow/all.yaml": [slow]}
         )
         for name in ("web", "slow", "held"):
-            found.do(found.sandbox.caller().create(APPS, application(name)))
+            found.do(found.sandbox.client().create(APPS, application(name)))
         found.rest(1)
         yield found
 
@@ -98,7 +98,7 @@ def test_the_second_signal_ends_it_at_once_in_one_line(cluster: Running, tmp_pat
 def test_a_signal_is_heard_while_a_dead_run_has_the_lock(cluster: Running, tmp_path: Path) -> None:
     lease = {"metadata": {"name": "windlass", "namespace": "argocd"}, "spec": {"holderIdentity": "one that died"}}
     cluster.do(
-        cluster.sandbox.caller().apply(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
+        cluster.sandbox.client().apply(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", **lease})
     )
     process = begun(cluster.kubeconfig, *files(tmp_path, "held"))
     told(process, "observe begins")

@@ -24,7 +24,7 @@ NODE = "{apiVersion: things.test/v1, kind: Thing, namespace: default, name: a}"
 @pytest.fixture(scope="module")
 def things(cluster: Running) -> Running:
     async def create() -> None:
-        calls = cluster.sandbox.caller()
+        calls = cluster.sandbox.client()
         await calls.create(DEFINITIONS, THINGS)
         await calls.create("things.things.test", thing("a", phase="Suspended"))
         data = {"resource.customizations.health.things.test_Thing": BY_PHASE % "the cluster"}

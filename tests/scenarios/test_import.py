@@ -25,8 +25,8 @@ NOTICE = "grafana: windlass.dev/depends-on names 'nobody', which is no Applicati
 def brownfield(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with running(tmp_path_factory.mktemp("cluster")) as found:
         found.repository.push(brownfields.FILES)
-        found.do(brownfields.grow(found.sandbox.caller()))
-        while not found.do(found.sandbox.caller().find(brownfields.APPS, "grafana", "argocd")):
+        found.do(brownfields.grow(found.sandbox.client()))
+        while not found.do(found.sandbox.client().find(brownfields.APPS, "grafana", "argocd")):
             found.rest(0.25)
         yield found
 

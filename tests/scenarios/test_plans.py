@@ -61,7 +61,7 @@ def test_a_root_that_would_be_another_one_is_refused(stage: Stage, before: str, 
 def test_the_environment_file_becomes_parameters_of_the_root(stage: Stage) -> None:
     stage.write("environment.yaml", f"{ENVIRONMENT}clusterName: north\n")
     assert stage.deploy().code == 0
-    root = stage.cluster.do(stage.cluster.sandbox.caller().find(APPLICATIONS, "platform-root", "argocd"))
+    root = stage.cluster.do(stage.cluster.sandbox.client().find(APPLICATIONS, "platform-root", "argocd"))
     source = root["spec"]["source"]
     assert source["path"] == "root"
     assert {row["name"]: row["value"] for row in source["helm"]["parameters"]} == {

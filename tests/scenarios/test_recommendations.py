@@ -11,7 +11,7 @@ import pytest
 from tests.processes import windlass
 from tests.sandbox.served_sandbox import running_sandbox
 from tests.scenarios.test_validate import dag
-from windlass.cli.options import pasteable
+from windlass.cli.options import command_with_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,9 @@ def test_advice_can_be_pasted_after_a_run(cluster: Running, tmp_path: Path) -> N
 )  # fmt: skip
 def test_what_was_said_is_repeated_where_it_is_taken(text: str, expected: str) -> None:
     said = {"dag": "a b", "scope": "app:x", "kubeconfig": "k", "in-cluster": "true"}
-    assert pasteable(text, {**said, "confirm": "staging", "dry-run": "true", "log-level": "debug"}) == expected
+    assert (
+        command_with_options(text, {**said, "confirm": "staging", "dry-run": "true", "log-level": "debug"}) == expected
+    )
 
 
 def test_credentials_invalid(cluster: Running, tmp_path: Path) -> None:

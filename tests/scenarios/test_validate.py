@@ -10,7 +10,7 @@ import pytest
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import NEVER, moved
 from tests.settings.setting_files import spec
-from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +127,7 @@ def test_a_resource_that_is_a_gate_of_its_own(cluster: Running, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running, tmp_path: Path) -> None:
-    cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=4)
+    cluster.argocd.stale_statuses["late"] = StaleStatus(Staleness.OLD_STATUS, seconds=4)
     cluster.repository.push(moved(NEVER))
     cluster.patch("late", SYNC)
     while cluster.shown("late").get("operation"):

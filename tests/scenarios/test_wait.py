@@ -8,7 +8,7 @@ import pytest
 
 from tests.scenarios.clusters import SYNC
 from tests.scenarios.conftest import moved
-from windlass.sandbox.argocd.application_specs import Lie, Stale
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
 
 if TYPE_CHECKING:
     from tests.processes import Ended
@@ -52,13 +52,13 @@ def test_out_of_time_is_4_and_says_what_it_waited_for(cluster: Running, argument
 
 @pytest.mark.slow
 def test_stale_health_does_not_end_it(cluster: Running) -> None:
-    cluster.argocd.stale["late"] = Lie(Stale.OLD_VERDICT, seconds=3)
+    cluster.argocd.stale_statuses["late"] = StaleStatus(Staleness.OLD_STATUS, seconds=3)
     commit = cluster.repository.push(moved({"sandbox.windlass.dev/ready-after": "6s"}))
     cluster.patch("late", SYNC)
     ended = wait(cluster, "late", "--timeout", "40s")
     assert ended.code == 0, ended.output
     assert commit[:12] in ended.stdout
     assert ended.stderr.startswith("waiting: an operation ")
-    found = cluster.do(cluster.sandbox.caller().get("deployments.apps", "late", "default"))
+    found = cluster.do(cluster.sandbox.client().get("deployments.apps", "late", "default"))
     assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "late:2"
     assert (found["status"]["updatedReplicas"], found["status"]["availableReplicas"]) == (1, 1)

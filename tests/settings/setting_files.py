@@ -59,4 +59,4 @@ class World:
         with pytest.raises(InvalidSettings) as refused:
             self.load(action, environ)
         assert refused.value.exit_code == 3
-        return [str(mistake).replace(f"{self.directory}/", "") for mistake in refused.value.mistakes]
+        return [str(mistake).replace(f"{self.directory}/", "") for mistake in refused.value.problems]

@@ -9,11 +9,11 @@ import pytest
 
 from tests.settings.setting_files import ENVIRONMENT, HEAD, spec
 from windlass.core.platform.model.applications import ApplicationRef, Barrier, ResourceRef
-from windlass.core.platform.model.scopes import Scope, selected
+from windlass.core.platform.model.scopes import Scope, selected_nodes
 
 if TYPE_CHECKING:
     from tests.settings.setting_files import World
-    from windlass.core.platform.model.applications import Application
+    from windlass.core.platform.model.applications import ApplicationNode
 
 QUOTE = "(put it in quotes: bare, YAML reads it as something else)"
 PATTERN = r"String should match pattern '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'"
@@ -27,8 +27,8 @@ stacks:
 """
 
 
-def application(world: World, name: str) -> Application:
-    return world.load().assembled.platform.applications[name]
+def application(world: World, name: str) -> ApplicationNode:
+    return world.load().definition.platform.applications[name]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_the_environment_file_may_say(world: World) -> None:
         ENVIRONMENT + "clusterName: c\nargocdNamespace: cd\nworkflowsNamespace: wf\ngitPath: root\n"
         "timeouts: {sync: 6m, health: 7m, overall: 1h}\nretries: {maxAttempts: 5, backoff: 1s}\n",
     )
-    environment = world.load().environment
+    environment = world.load().environment_file
     assert environment is not None
     model = environment.model
     assert (model.argocd_namespace, model.workflows_namespace, model.git_path) == ("cd", "wf", "root")
@@ -217,15 +217,15 @@ def test_a_circle_with_the_reference_names_the_line_that_closes_it(world: World)
 
 def test_a_file_replaces_the_reference(world: World) -> None:
     world.file("dag", spec(STORAGE + "execution: {maxParallel: 3, barrier: wave}\n"))
-    platform = world.load().assembled.platform
+    platform = world.load().definition.platform
     assert (platform.name, platform.max_parallel, platform.barrier) == ("mine", 3, Barrier.WAVE)
-    assert platform.graph.needs == {"cluster": ("operator",), "operator": ()}
+    assert platform.graph.dependencies == {"cluster": ("operator",), "operator": ()}
     assert [application.critical for application in platform.applications.values()] == [True, False]
 
 
 def test_a_stack_waits_for_every_application_of_another(world: World) -> None:
     world.file("dag", spec(STORAGE + "  - {name: apps, dependsOn: [storage], applications: [{name: a}, {name: b}]}\n"))
-    needs = world.load().assembled.platform.graph.needs
+    needs = world.load().definition.platform.graph.dependencies
     assert needs["a"] == needs["b"] == ("cluster", "operator")
 
 
@@ -251,22 +251,22 @@ def test_extending_adds_and_overrides_by_name(world: World) -> None:
             """
         ),
     )
-    platform = world.load().assembled.platform
+    platform = world.load().definition.platform
     vault = platform.applications["vault"]
-    assert platform.graph.needs["vault"] == ()
-    assert (vault.patience.sync, vault.patience.health) == (timedelta(minutes=20), timedelta(minutes=15))
+    assert platform.graph.dependencies["vault"] == ()
+    assert (vault.timing.sync, vault.timing.health) == (timedelta(minutes=20), timedelta(minutes=15))
     assert (vault.retries.max_attempts, vault.critical, vault.profile) == (1, False, "vault")
     assert platform.applications["falco"].target == ApplicationRef("falco-app", "sec")
     assert platform.applications["ceph-ready"].target == ResourceRef("ceph.rook.io/v1", "CephCluster", "main", "rook")
-    assert platform.graph.needs["more"] == ("crossplane", "external-secrets", "falco", "keycloak", "vault")
+    assert platform.graph.dependencies["more"] == ("crossplane", "external-secrets", "falco", "keycloak", "vault")
     assert (len(platform.applications), len(platform.stacks)) == (46, 12)
 
 
 def test_a_subset_is_known_as_a_whole_and_touched_in_part(world: World) -> None:
     world.file("dag", spec("extends: reference\nonly: {stacks: [storage], applications: [vault]}\n"))
-    platform = world.load().assembled.platform
+    platform = world.load().definition.platform
     assert len(platform.applications) == 43
-    assert selected(platform, Scope()) == {
+    assert selected_nodes(platform, Scope()) == {
         "rook-ceph", "rook-ceph-cluster", "zalando-pg", "postgres-operator-config", "redis-operator", "vault",
     }  # fmt: skip
 
@@ -285,14 +285,14 @@ def test_who_sets_a_timeout(world: World, node: str, profiles: str, environment:
     stack = f"stacks: [{{name: a, applications: [{{name: x, profile: operator, {node}}}]}}]"
     world.file("dag", spec(f"profiles: {profiles}\n{stack}"))
     world.file("environment-file", ENVIRONMENT + environment)
-    assert application(world, "x").patience.sync == timedelta(minutes=minutes)
+    assert application(world, "x").timing.sync == timedelta(minutes=minutes)
 
 
 def test_a_profile_of_ones_own_falls_back_to_the_simple_one(world: World) -> None:
     world.file(
         "dag", spec("profiles: {mine: {stability: 9s}}\nstacks: [{name: a, applications: [{name: x, profile: mine}]}]")
     )
-    patience = application(world, "x").patience
+    patience = application(world, "x").timing
     assert (patience.stability, patience.sync) == (timedelta(seconds=9), timedelta(minutes=5))
 
 
@@ -307,7 +307,7 @@ def test_null_means_not_given(world: World) -> None:
     world.file(
         "dag", spec("extends: reference\nstacks: [{name: security, applications: [{name: vault, dependsOn: }]}]")
     )
-    assert world.load().assembled.platform.graph.needs["vault"] == (
+    assert world.load().definition.platform.graph.dependencies["vault"] == (
         "cert-manager",
         "ingress-nginx",
         "rook-ceph-cluster",
@@ -346,9 +346,9 @@ def test_who_says_itself_what_it_waits_for(world: World) -> None:
             """
         ),
     )
-    found = world.load().assembled
-    assert found.stated == {"b", "c"}, "what a whole stack waits for is not what its applications say"
+    found = world.load().definition
+    assert found.explicit_dependencies == {"b", "c"}, "what a whole stack waits for is not what its applications say"
     world.file("dag", spec("extends: reference\nstacks:\n- {name: security, applications: [{name: falco}]}\n"))
-    extended = world.load().assembled
-    assert "falco" not in extended.stated
-    assert "vault" in extended.stated
+    extended = world.load().definition
+    assert "falco" not in extended.explicit_dependencies
+    assert "vault" in extended.explicit_dependencies

@@ -6,15 +6,15 @@ from datetime import timedelta
 
 from windlass.settings.loader import Inputs, load
 
-PLATFORM = load(Inputs({}, {})).assembled.platform
+PLATFORM = load(Inputs({}, {})).definition.platform
 
 
 def test_43_applications_11_stacks_80_edges() -> None:
     assert len(PLATFORM.applications) == 43
     assert len(PLATFORM.stacks) == 11
-    assert sum(map(len, PLATFORM.graph.needs.values())) == 80
+    assert sum(map(len, PLATFORM.graph.dependencies.values())) == 80
     assert [len(wave) for wave in PLATFORM.graph.waves] == [8, 3, 3, 17, 11, 1]
-    assert PLATFORM.subset == set(PLATFORM.applications)
+    assert PLATFORM.managed_nodes == set(PLATFORM.applications)
 
 
 def test_two_stacks_are_empty() -> None:
@@ -25,14 +25,14 @@ def test_two_stacks_are_empty() -> None:
 
 
 def test_some_of_its_edges() -> None:
-    assert PLATFORM.graph.needs["backstage"] == ("cert-manager", "ingress-nginx", "keycloak", "sealed-secrets")
-    assert len(PLATFORM.graph.needs["temporal"]) == 6
-    assert PLATFORM.graph.needs["clusterapi"] == ()
+    assert PLATFORM.graph.dependencies["backstage"] == ("cert-manager", "ingress-nginx", "keycloak", "sealed-secrets")
+    assert len(PLATFORM.graph.dependencies["temporal"]) == 6
+    assert PLATFORM.graph.dependencies["clusterapi"] == ()
 
 
 def test_limits_by_profile() -> None:
     minutes = {
-        name: PLATFORM.applications[name].patience.health // timedelta(minutes=1)
+        name: PLATFORM.applications[name].timing.health // timedelta(minutes=1)
         for name in ("grafana", "zalando-pg", "temporal-db", "vault", "rook-ceph-cluster")
     }
     assert minutes == {"grafana": 5, "zalando-pg": 10, "temporal-db": 15, "vault": 15, "rook-ceph-cluster": 30}
@@ -44,4 +44,4 @@ def test_what_the_platform_cannot_do_without() -> None:
 
 
 def test_its_longest_path_goes_through_storage() -> None:
-    assert "rook-ceph-cluster" in PLATFORM.graph.critical_path(PLATFORM.expected).names
+    assert "rook-ceph-cluster" in PLATFORM.graph.critical_path(PLATFORM.expected_durations).names

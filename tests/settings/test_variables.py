@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.settings.setting_files import ENVIRONMENT
-from windlass.core.platform.model.scopes import Extent, Scope
+from windlass.core.platform.model.scopes import Scope, ScopeKind
 from windlass.settings.loader import Inputs, load
-from windlass.settings.mounts import SECRETS
-from windlass.settings.variables import PLAIN_CREDENTIALS, SETTINGS
+from windlass.settings.mounts import SECRET_FILES
+from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS
 
 if TYPE_CHECKING:
     from tests.settings.setting_files import World
@@ -55,7 +55,7 @@ def test_every_variable_of_the_contract_is_read() -> None:
         ("KUBECONFIG_PATH", "/k", "/k"),
         ("KUBECONFIG_DATA", "aGk=\n", b"hi"),
         ("ENVIRONMENT", "development", "development"),
-        ("TARGET_SCOPE", "stack:storage", Scope(Extent.STACK, "storage")),
+        ("TARGET_SCOPE", "stack:storage", Scope(ScopeKind.STACK, "storage")),
         ("DRY_RUN", "true", True),
         ("DRY_RUN", "false", False),
         ("LOG_LEVEL", "warn", "warn"),
@@ -128,7 +128,7 @@ def test_a_variable_that_is_wrong(world: World, variable: str, text: str, messag
     assert world.mistakes("", {variable: text}) == [f"{variable}: {message}"]
 
 
-@pytest.mark.parametrize("variable", sorted(PLAIN_CREDENTIALS))
+@pytest.mark.parametrize("variable", sorted(PLAINTEXT_CREDENTIALS))
 def test_a_credential_in_a_plain_variable_is_refused_and_not_shown(world: World, variable: str) -> None:
     [mistake] = world.mistakes("", {variable: "hunter2"})
     assert mistake.startswith(f"{variable}: a credential in plain text is refused (mount it as /secrets/")
@@ -247,7 +247,7 @@ def test_credential_files_are_known_by_name_and_others_are_noticed(world: World)
     found = world.load().mounts
     assert set(found.secrets) == {"git-username", "git-password", "argocd-token"}
     assert [notice.replace(f"{world.directory}/", "") for notice in found.notices] == [
-        f"secrets/notes.txt is ignored: known are {', '.join(SECRETS)}"
+        f"secrets/notes.txt is ignored: known are {', '.join(SECRET_FILES)}"
     ]
 
 

@@ -10,19 +10,19 @@ from tests.sandbox.controllers.objects import URL
 from tests.simulation.scenarios import APPLICATIONS, ARGOCD, LONGEST_RUN, ROOT, US, Act, Lowering, Scenario, drawn
 from tests.simulation.teardown_play import Lowered
 from tests.simulation.witnesses import LEASES, Removals, Witness, everything
-from windlass.core.platform.model.scopes import selected
+from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.operations import deploy
-from windlass.operations.run.context import Access, Control
+from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.run.run_lock import Locked
 from windlass.operations.teardown import teardown
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.journal import Journal
-from windlass.sandbox.apiserver.requests import AUTHENTICATED, MASTERS, User
+from windlass.sandbox.apiserver.requests import AUTHENTICATED, MASTERS, UserInfo
 from windlass.sandbox.argocd.installation import install_argocd
 from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.sandbox.controllers.installation import install_workloads
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.events import Event
     from windlass.core.platform.reporting.reports import Report
-    from windlass.sandbox.apiserver.journal import Entry
-    from windlass.sandbox.argocd.application_controller import ArgoCD
+    from windlass.sandbox.apiserver.journal import JournalEntry
+    from windlass.sandbox.argocd.application_controller import ApplicationController
     from windlass.sandbox.controllers.installation import Workloads
 
-QUICK = Limits(calls_per_second=10_000, burst=10_000)
-PRODUCT = User(US, (MASTERS, AUTHENTICATED))
+QUICK = CallLimits(calls_per_second=10_000, burst=10_000)
+PRODUCT = UserInfo(US, (MASTERS, AUTHENTICATED))
 WRITTEN = {
     Action.DEPLOY: ("applications.", "leases."),
     Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes"),
@@ -55,10 +55,10 @@ class WatchfulJournal(Journal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.heard: Callable[[Entry], None] = lambda _: None
+        self.heard: Callable[[JournalEntry], None] = lambda _: None
 
-    def write(self, entry: Entry) -> None:
-        super().write(entry)
+    def append(self, entry: JournalEntry) -> None:
+        super().append(entry)
         if entry.is_write:
             self.heard(entry)
 
@@ -72,7 +72,7 @@ class Ended:
     report: Report | None = None
     error: BaseException | None = None
     is_crashed: bool = False
-    writes: list[Entry] = field(default_factory=list)
+    writes: list[JournalEntry] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -94,7 +94,7 @@ class Play:
     sandbox: Sandbox
     scenario: Scenario
     workloads: Workloads
-    argocd: ArgoCD
+    argocd: ApplicationController
     journal: WatchfulJournal
     witness: Witness
     removals: Removals
@@ -116,13 +116,13 @@ class Play:
         """Applications that somebody else makes; with a root they are ours to make."""
         if not self.scenario.has_root:
             for part in self.scenario.commits[0].values():
-                await self.sandbox.caller().create(APPLICATIONS, self.scenario.application(part, "main"))
-        await self.sandbox.sources.sleep(1.0)
+                await self.sandbox.client().create(APPLICATIONS, self.scenario.application(part, "main"))
+        await self.sandbox.clock.sleep(1.0)
 
     async def run(self, act: Act) -> Ended:
         self.witness.since = len(self.witness.commits) - 1
         platform = self.scenario.platform
-        self.witness.outside = frozenset(platform.applications) - selected(platform, act.scope)
+        self.witness.outside = frozenset(platform.applications) - selected_nodes(platform, act.scope)
         for fault in act.faults:
             self.sandbox.server.faults.add(fault)
         async with asyncio.TaskGroup() as tasks:
@@ -141,28 +141,28 @@ class Play:
         return ended
 
     async def _later(self, seconds: float, what: Callable[[], None]) -> None:
-        await self.sandbox.sources.sleep(seconds)
+        await self.sandbox.clock.sleep(seconds)
         what()
 
     async def _rival(self, act: Act) -> None:
         """Another run at the same time: it is refused, or it finds nothing to do, or the first one is over."""
-        await self.sandbox.sources.sleep(act.rival_at)
+        await self.sandbox.clock.sleep(act.rival_at)
         self.story.append(f"beside it: {await self.carried_out(Act(act.rival))}")
 
     def _disturb(self, how: str) -> None:
         if how == "restart":
             self.argocd.restart()
         else:
-            self.sandbox.server.disturb(how, Fault(verb="watch", user=US))
+            self.sandbox.server.disrupt_watches(how, Fault(verb="watch", user=US))
 
     async def carried_out(self, act: Act) -> Ended:
         """One process from its start to its end."""
         self.runs += 1
         ended = Ended(f"run-{self.runs}", act.action)
-        transport = InProcessTransport(self.sandbox, PRODUCT, agent=ended.run_id)
-        kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
-        control = Control(ended.events.append)
-        access = Access(kube, kube.clock.now, ARGOCD, ended.run_id, control, act.limit)
+        transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=ended.run_id)
+        kube = KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
+        control = RunControl(ended.events.append)
+        access = RunContext(kube, kube.clock.now, ARGOCD, ended.run_id, control, act.limit)
 
         async def process() -> None:
             try:
@@ -175,7 +175,7 @@ class Play:
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(process(), name=ended.run_id)
 
-            def heard(entry: Entry) -> None:
+            def heard(entry: JournalEntry) -> None:
                 before(entry)
                 if entry.agent == ended.run_id:
                     ended.writes.append(entry)
@@ -192,11 +192,11 @@ class Play:
         self.alive.discard(ended.run_id)
         return ended
 
-    def _asked(self, access: Access, act: Act) -> Awaitable[Report]:
+    def _asked(self, access: RunContext, act: Act) -> Awaitable[Report]:
         wish = ("development", self.scenario.platform, act.scope)
         if act.action is Action.TEARDOWN:
-            return teardown.teardown(access, teardown.Wish(*wish, policy=self.lowering.policy))
-        return deploy.deploy(access, deploy.Wish(*wish, root=ROOT if self.scenario.has_root else None))
+            return teardown.teardown(access, teardown.TeardownRequest(*wish, volume_policy=self.lowering.policy))
+        return deploy.deploy(access, deploy.DeployRequest(*wish, root=ROOT if self.scenario.has_root else None))
 
     @property
     def lowering(self) -> Lowering:
@@ -238,7 +238,7 @@ class Play:
     def _judge_success(self, run_id: str, act: Act) -> None:
         """INV-4: success is said only of what is truly there, or truly gone."""
         numbers = range(self.witness.since, len(self.witness.commits))
-        for name in sorted(selected(self.scenario.platform, act.scope)):
+        for name in sorted(selected_nodes(self.scenario.platform, act.scope)):
             if act.action is Action.TEARDOWN:
                 self.witness.problems += [
                     f"{run_id} says success, and {left} is there" for left in self.removals.left_of(name)
@@ -260,7 +260,7 @@ class Play:
 
     async def raise_whole(self) -> bool:
         """All is well from now on: whatever happened before, a run gets to the end."""
-        self.argocd.overlooks.clear()
+        self.argocd.dropped_updates.clear()
         while len(self.witness.commits) < len(self.scenario.commits):
             self.push()
         whole, note = await self.converged(Act()), self.witness.problems.append
@@ -315,14 +315,14 @@ def acted(scenario: Scenario, work: Callable[[Play], Awaitable[R]]) -> R:
     """On the stage of a scenario something of the caller's own."""
 
     async def main() -> R:
-        async with Sandbox(virtual_time.virtual_sources(scenario.seed)) as sandbox:
+        async with Sandbox(virtual_time.virtual_sandbox_clock(scenario.seed)) as sandbox:
             return await work(await staged(sandbox, scenario))
 
     return virtual_time.run(main(), limit=LIMIT)
 
 
 async def _played(scenario: Scenario) -> Told:
-    async with Sandbox(virtual_time.virtual_sources(scenario.seed)) as sandbox:
+    async with Sandbox(virtual_time.virtual_sandbox_clock(scenario.seed)) as sandbox:
         play = await staged(sandbox, scenario)
         for act in scenario.acts:
             await play.run(act)
@@ -338,7 +338,7 @@ async def _played(scenario: Scenario) -> Told:
             len(play.removals.order),
             (*witness.problems, *play.removals.problems),
             tuple(play.story),
-            b"".join(play.journal.lines()),
+            b"".join(play.journal.json_lines()),
         )
 
 
@@ -346,11 +346,11 @@ async def staged(sandbox: Sandbox, scenario: Scenario) -> Play:
     """The cluster before anything runs: empty but for Argo CD, or with Applications that somebody else made."""
     journal = sandbox.server.journal = WatchfulJournal()
     workloads, argocd = await install_workloads(sandbox), await install_argocd(sandbox)
-    for actor in (argocd, *workloads.actors.values()):
+    for actor in (argocd, *workloads.controllers.values()):
         actor.lag = scenario.lag
-    argocd.pace.jitter = scenario.jitter
-    argocd.stale.update(scenario.lies)
-    argocd.overlooks.update(scenario.overlooked)
+    argocd.delays.jitter = scenario.jitter
+    argocd.stale_statuses.update(scenario.lies)
+    argocd.dropped_updates.update(scenario.overlooked)
     witnesses = (Witness(sandbox, scenario), Removals(sandbox, scenario))
     play = Play(sandbox, scenario, workloads, argocd, journal, *witnesses)
     argocd.repositories[URL] = play.repository

@@ -10,24 +10,24 @@ from typing import Any
 from tests import builders
 from tests.sandbox.controllers.objects import CASCADE, URL, config, workload
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
-from windlass.argo.cd.root_application import Root
+from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.model.applications import (
-    Application,
+    ApplicationNode,
     ApplicationRef,
     Barrier,
-    Patience,
+    NodeTiming,
     Platform,
     ResourceRef,
     Retries,
     Stack,
 )
 from windlass.core.platform.model.graphs import Graph
-from windlass.core.platform.model.scopes import Extent, Scope
+from windlass.core.platform.model.scopes import Scope, ScopeKind
 from windlass.core.platform.reporting.reports import Action
-from windlass.core.platform.teardown.volumes import Policy
+from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.argocd.application_specs import Lie, Stale
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 Chance = random.Random
 WHOLE = Scope()
@@ -35,7 +35,7 @@ US = "windlass"
 """The user that the product is, for faults and for the journal."""
 ARGOCD, NAMESPACE = "argocd", "default"
 APPLICATIONS = "applications.argoproj.io"
-ROOT = Root(URL, "main", "root", {"domain": "example.org"})
+ROOT = RootApplication(URL, "main", "root", {"domain": "example.org"})
 TROUBLES = ("image", "unready", "refused", "broken", "crashing")
 """Ways in which an application may never get healthy."""
 LARGEST, SMALL = 200, 6
@@ -105,7 +105,7 @@ class Lowering:
     """Seconds from an object that is gone to the next look at what is left."""
     volumes: tuple[str, ...] = ()
     """The applications that have a claim with a volume."""
-    policy: Policy = Policy.RETAIN
+    policy: VolumePolicy = VolumePolicy.RETAIN
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Scenario:
     has_root: bool
     automated: frozenset[str]
     acts: tuple[Act, ...]
-    lies: dict[str, Lie]
+    lies: dict[str, StaleStatus]
     overlooked: dict[str, int]
     """How many writes of ours Argo CD overlooks, by Application."""
     lag: float
@@ -155,11 +155,14 @@ def manifests(part: Part) -> list[dict[str, Any]]:
     if part.trouble == "refused":
         found.append({"apiVersion": "example.org/v1", "kind": "Nothing", "metadata": {"name": part.name}})
     if part.kind:
-        marks = {f"{PREFIX}ready-after": f"{part.ready_after:.3f}s"}
+        marks = {f"{ANNOTATION_PREFIX}ready-after": f"{part.ready_after:.3f}s"}
         marks |= {
-            "image": {f"{PREFIX}fails-with": "ImagePullBackOff"},
-            "unready": {f"{PREFIX}ready-after": "never"},
-            "crashing": {f"{PREFIX}fails-with": "CrashLoopBackOff", f"{PREFIX}ready-after": "never"},
+            "image": {f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"},
+            "unready": {f"{ANNOTATION_PREFIX}ready-after": "never"},
+            "crashing": {
+                f"{ANNOTATION_PREFIX}fails-with": "CrashLoopBackOff",
+                f"{ANNOTATION_PREFIX}ready-after": "never",
+            },
         }.get(part.trouble, {})
         spec: dict[str, Any] = {"replicas": part.replicas, "annotations": marks}
         if part.kind == "Deployment":
@@ -230,12 +233,12 @@ def _graph(chance: Chance, largest: int) -> tuple[list[str], dict[str, list[str]
 
 
 def _platform(chance: Chance, parts: dict[str, Part], needs: dict[str, list[str]]) -> Platform:
-    nodes = {name: Application(name, "all", ApplicationRef(name), patience=_patience(chance)) for name in parts}
+    nodes = {name: ApplicationNode(name, "all", ApplicationRef(name), timing=_patience(chance)) for name in parts}
     whole = dict(needs)
     for name, part in parts.items():  # some are followed by a gate on their workload itself
         if part.kind == "Deployment" and chance.random() < 0.1:
             target = ResourceRef("apps/v1", "Deployment", name, NAMESPACE)
-            nodes[f"{name}-ready"] = Application(f"{name}-ready", "all", target, patience=_patience(chance))
+            nodes[f"{name}-ready"] = ApplicationNode(f"{name}-ready", "all", target, timing=_patience(chance))
             whole[f"{name}-ready"] = [name]
     retries = Retries(chance.randint(1, 3), timedelta(seconds=chance.choice((1, 5, 10))))
     nodes = {name: replace(node, retries=retries) for name, node in nodes.items()}
@@ -244,12 +247,12 @@ def _platform(chance: Chance, parts: dict[str, Part], needs: dict[str, list[str]
     return replace(made, max_parallel=chance.choice((1, 2, 3, 10, 10, 50)), barrier=barrier)
 
 
-def _patience(chance: Chance) -> Patience:
+def _patience(chance: Chance) -> NodeTiming:
     """Longer than anything here takes, faults included; what never gets healthy ends by it."""
     stability = timedelta(seconds=chance.choice((0, 0, 0, 2, 10)))
     grace = timedelta(seconds=chance.choice((5, 30)))
     expected = timedelta(seconds=chance.randint(1, 120))
-    return Patience(timedelta(minutes=10), timedelta(minutes=10), stability, grace, expected)
+    return NodeTiming(timedelta(minutes=10), timedelta(minutes=10), stability, grace, expected)
 
 
 def _commits(chance: Chance, names: list[str]) -> tuple[dict[str, Part], ...]:
@@ -289,8 +292,8 @@ def _overlooked(seed: int, names: list[str]) -> dict[str, int]:
     return {name: chance.randint(1, 3) for name in (*names, ROOT_NAME) if chance.random() < 0.1}
 
 
-def _lie(chance: Chance) -> Lie:
-    return Lie(chance.choice(list(Stale)), chance.choice((0.5, 2.0, 6.0)))
+def _lie(chance: Chance) -> StaleStatus:
+    return StaleStatus(chance.choice(list(Staleness)), chance.choice((0.5, 2.0, 6.0)))
 
 
 def _act(chance: Chance, names: list[str], *, is_calm: bool) -> Act:
@@ -306,7 +309,7 @@ def _act(chance: Chance, names: list[str], *, is_calm: bool) -> Act:
     elif what < 0.7:
         act = replace(act, rival_at=chance.uniform(0.5, 20.0))
     elif what < 0.8:
-        act = replace(act, scope=Scope(Extent.APP, chance.choice(names)))
+        act = replace(act, scope=Scope(ScopeKind.APP, chance.choice(names)))
     if is_calm:
         return act
     return _disturbed(chance, act, VERBS)
@@ -351,7 +354,7 @@ def _lowering(seed: int, parts: dict[str, Part], *, has_root: bool) -> Lowering 
         stops={name: chance.choice((0.1, 2.0, 10.0, 25.0)) for name in names},
         removal=chance.choice((0.2, 0.2, 3.0)),
         volumes=tuple(name for name in names if chance.random() < 0.1),
-        policy=chance.choice((Policy.RETAIN, Policy.RETAIN, Policy.DELETE)),
+        policy=chance.choice((VolumePolicy.RETAIN, VolumePolicy.RETAIN, VolumePolicy.DELETE)),
     )
 
 
@@ -367,7 +370,7 @@ def _removal(chance: Chance, names: list[str], *, is_calm: bool) -> Act:
         rival = chance.choice((Action.DEPLOY, Action.TEARDOWN))
         act = replace(act, rival=rival, rival_at=chance.choice((0.001, chance.uniform(0.5, 10.0))))
     elif what < 0.95:
-        act = replace(act, scope=Scope(Extent.APP, chance.choice(names)))
+        act = replace(act, scope=Scope(ScopeKind.APP, chance.choice(names)))
     return act if is_calm else _disturbed(chance, act, (*VERBS, "list", "delete"))
 
 

@@ -10,16 +10,16 @@ from tests.sandbox.controllers.objects import claim
 from tests.simulation.scenarios import NAMESPACE, Act
 from tests.simulation.witnesses import everything
 from windlass.core.platform.reporting.reports import Action
-from windlass.core.platform.teardown.volumes import Policy
-from windlass.sandbox.apiserver.access.authentication import controller
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.core.platform.teardown.volumes import VolumePolicy
+from windlass.sandbox.apiserver.access.authentication import controller_user
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 from windlass.sandbox.controllers.behaviours import Behaviour
 
 if TYPE_CHECKING:
     from tests.simulation.play import Play
     from tests.simulation.scenarios import Hold, Lowering
-    from windlass.sandbox.apiserver.store import Change
-    from windlass.sandbox.in_process_client import Caller
+    from windlass.sandbox.apiserver.store import StoreChange
+    from windlass.sandbox.in_process_client import InProcessClient
 
 CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 HELD = "example.org/held"
@@ -45,39 +45,39 @@ class Lowered:
         await self.play.raise_whole()
 
     @property
-    def _somebody(self) -> Caller:
+    def _somebody(self) -> InProcessClient:
         """No fault hits it."""
-        return self.play.sandbox.caller(controller("somebody"))
+        return self.play.sandbox.client(controller_user("somebody"))
 
     async def _prepare(self) -> None:
         play = self.play
-        play.argocd.pace.removal = self.lowering.removal
+        play.argocd.delays.delete = self.lowering.removal
         for name, seconds in self.lowering.stops.items():
             play.workloads.behaviours.by_image[f"{name}:*"] = Behaviour(stops_after=seconds)
         for name in self.lowering.volumes:
             await self._somebody.create(CLAIMS, _claim_of(name), NAMESPACE)
-        await play.sandbox.sources.sleep(SETTLED)
+        await play.sandbox.clock.sleep(SETTLED)
         store = play.sandbox.server.store
-        if self.lowering.policy is Policy.RETAIN:
+        if self.lowering.policy is VolumePolicy.RETAIN:
             self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}
             store.listen(VOLUMES, "", self._hear)
         for hold in self.lowering.holds:
             await self._patched(hold, [HELD])
             play.sandbox.start(self._later(hold), name=f"release of {hold.name}")
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: StoreChange) -> None:
         if change.new.uid in self.kept.values() and b'"deletionTimestamp"' in change.new.tail:
             self.play.witness.problems.append(f"the volume {change.new.name} was to stay, and goes")
 
     async def _later(self, hold: Hold) -> None:
-        await self.play.sandbox.sources.sleep(hold.seconds)
+        await self.play.sandbox.clock.sleep(hold.seconds)
         await self._release(hold)
 
     async def _release(self, hold: Hold) -> None:
         await self._patched(hold, [])
 
     async def _patched(self, hold: Hold, wanted: list[str]) -> None:
-        with suppress(Refusal):  # it is gone
+        with suppress(StatusError):  # it is gone
             found = await self._somebody.get(hold.kind, hold.name, hold.namespace)
             others = [name for name in found["metadata"].get("finalizers") or () if name != HELD]
             change = {"metadata": {"finalizers": [*others, *wanted] or None}}

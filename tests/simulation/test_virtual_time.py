@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from windlass.simulation.virtual_time import EPOCH, Deadlock, run, virtual_clock, virtual_sources
+from windlass.simulation.virtual_time import EPOCH, Deadlock, run, virtual_clock, virtual_sandbox_clock
 
 
 def test_an_hour_passes_at_once() -> None:
@@ -30,8 +30,8 @@ def test_nothing_to_wait_for_is_an_error_that_names_who_waits() -> None:
 
 def test_chance_comes_from_the_seed() -> None:
     async def uids(seed: int) -> list[str]:
-        sources = virtual_sources(seed)
-        return [sources.uid(), sources.suffix()]
+        sources = virtual_sandbox_clock(seed)
+        return [sources.uid(), sources.name_suffix()]
 
     assert run(uids(1)) == run(uids(1)) != run(uids(2))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.scenarios import APPLICATIONS, ARGOCD, NAMESPACE, Part
-from windlass.argo.cd.applications import RUN_ID
+from windlass.argo.cd.applications import RUN_ID_KEY
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
 from windlass.core.platform.model.applications import ResourceRef
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tests.simulation.scenarios import Scenario
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.store import StoreChange
     from windlass.sandbox.sandbox import Sandbox
 
 Body = dict[str, Any]
@@ -44,7 +44,7 @@ class Witness:
     def __post_init__(self) -> None:
         self.sandbox.server.store.listen(APPLICATIONS, "", self._hear)
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: StoreChange) -> None:
         old, new = change.old.load() if change.old else {}, change.new.load()
         self.pins.setdefault(_name(new), set()).add(new["spec"]["source"]["targetRevision"])
         asked = new.get("operation")
@@ -67,7 +67,7 @@ class Witness:
         rows = sync.get("resources") or ()
         moved = [row["name"] for row in rows if row["kind"] == "Application"] if name == ROOT_NAME else [name]
         for node in moved:
-            for need in self.scenario.platform.graph.needs[node]:
+            for need in self.scenario.platform.graph.dependencies[node]:
                 if why := self._why_not_ready(need, sync["revision"]):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
 
@@ -137,7 +137,7 @@ class Witness:
         return [name for name, asked in bodies if asked and run_of(asked)]
 
     def _blame(self, application: Body, what: str) -> None:
-        self.problems.append(f"{self.sandbox.sources.timestamp()} {_name(application)}: {what}")
+        self.problems.append(f"{self.sandbox.clock.timestamp()} {_name(application)}: {what}")
 
 
 class Removals:
@@ -153,18 +153,18 @@ class Removals:
         for kind in (APPLICATIONS, *MADE):
             sandbox.server.store.listen(kind, "", self._hear)
 
-    def _hear(self, change: Change) -> None:
+    def _hear(self, change: StoreChange) -> None:
         new = change.new
         if change.type != "DELETED" and b'"deletionTimestamp"' not in new.tail:
             return
-        if new.uid in self._going or new.name not in self._dependents.needs:
+        if new.uid in self._going or new.name not in self._dependents.dependencies:
             return
         self._going.add(new.uid)
         if new.kind_id == APPLICATIONS:
             self.order.append(new.name)
         for dependent in sorted(self._dependents.closure([new.name]) - {new.name}):
             for left in self.left_of(dependent):
-                when = self._sandbox.sources.timestamp()
+                when = self._sandbox.clock.timestamp()
                 self.problems.append(f"{when} {new.kind_id} {new.name} goes while {left} is there")
 
     def left_of(self, name: str) -> list[str]:
@@ -182,7 +182,7 @@ def everything(sandbox: Sandbox) -> frozenset[tuple[str, str, str]]:
 
 
 def run_of(operation: Body) -> str:
-    return next((row["value"] for row in operation.get("info") or () if row["name"] == RUN_ID), "")
+    return next((row["value"] for row in operation.get("info") or () if row["name"] == RUN_ID_KEY), "")
 
 
 def _name(application: Body) -> str:

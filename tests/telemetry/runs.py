@@ -8,12 +8,12 @@ from tests.builders import NEW, NOW, at, platform, snapshot
 from windlass.core.platform.events import (
     Event,
     Level,
-    NodeEnded,
+    NodeFinished,
     NodeStarted,
-    NodeWaits,
-    Noticed,
-    PhaseBegan,
-    Planned,
+    NodeWaiting,
+    Notice,
+    PhaseStarted,
+    PlanReady,
     RunPhase,
 )
 from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
@@ -23,10 +23,10 @@ from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.plans import Verb
 from windlass.core.platform.reporting import reports
-from windlass.core.platform.reporting.reports import Action, ApiCalls, Ending, Report, Run
+from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, Report, RunRecord
 
 PLATFORM = platform("keycloak: postgres; postgres: ceph; ready: ceph")
-PLAN = plans.for_deploy(PLATFORM, snapshot(), parse_scope("platform"))
+PLAN = plans.plan_deploy(PLATFORM, snapshot(), parse_scope("platform"))
 GOOD = Evidence(at(60), Health.HEALTHY, shown=(NEW,), proof=Proof.NEW_REVISION)
 SICK = Evidence(at(90), Health.DEGRADED)
 
@@ -50,19 +50,19 @@ def outcomes(said: str = "it is Degraded") -> tuple[Outcome, ...]:
 def events(said: str = "it is Degraded") -> list[Event]:
     """`said` stands wherever a text of others may stand."""
     return [
-        PhaseBegan(RunPhase.PLAN),
-        Planned(PLAN),
-        PhaseBegan(RunPhase.RUN),
+        PhaseStarted(RunPhase.PLAN),
+        PlanReady(PLAN),
+        PhaseStarted(RunPhase.RUN),
         NodeStarted("ceph", Verb.SYNC),
-        NodeWaits("ceph", "Progressing", said),
+        NodeWaiting("ceph", "Progressing", said),
         NodeStarted("postgres", Verb.SYNC, 2),
-        Noticed(Level.WARN, said, "postgres"),
-        Noticed(Level.ERROR, said),
-        *(NodeEnded(outcome) for outcome in outcomes(said)),
+        Notice(Level.WARN, said, "postgres"),
+        Notice(Level.ERROR, said),
+        *(NodeFinished(outcome) for outcome in outcomes(said)),
     ]
 
 
 def report(said: str = "it is Degraded", *, seconds: float = 90) -> Report:
-    run = Run(Action.DEPLOY, "staging", "platform", NOW, NOW + timedelta(seconds=seconds), ApiCalls(12, 3, 1))
-    ending = Ending(snapshot("ceph=healthy postgres=degraded"), {"postgres": (said,)})
-    return reports.of_run(run, PLATFORM, PLAN, outcomes(said), ending)
+    run = RunRecord(Action.DEPLOY, "staging", "platform", NOW, NOW + timedelta(seconds=seconds), ApiCalls(12, 3, 1))
+    ending = FinalState(snapshot("ceph=healthy postgres=degraded"), {"postgres": (said,)})
+    return reports.run_report(run, PLATFORM, PLAN, outcomes(said), ending)

@@ -12,12 +12,12 @@ import pytest
 
 from tests.builders import NOW
 from tests.telemetry.runs import report
-from windlass.core.platform.events import Event, Level, Noticed
+from windlass.core.platform.events import Event, Level, Notice
 from windlass.errors import ExitCode, InvalidInput
-from windlass.telemetry.metric_sinks import Ways, emitting
-from windlass.telemetry.metrics import Metrics
-from windlass.telemetry.metrics_server import LONGEST_HEAD, served
-from windlass.telemetry.pushgateway import Gateway, pushed
+from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
+from windlass.telemetry.metrics import RunMetrics
+from windlass.telemetry.metrics_server import MAX_HEAD_SIZE, serve_metrics
+from windlass.telemetry.pushgateway import Pushgateway, push_metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,8 +27,8 @@ LOOPBACK = "127.0.0.1"
 NEVER = 0.05  # seconds a test is willing to wait for what does not come
 
 
-def running() -> Metrics:
-    return Metrics("deploy", lambda: NOW)
+def running() -> RunMetrics:
+    return RunMetrics("deploy", lambda: NOW)
 
 
 async def asked(port: int, request: str) -> tuple[str, dict[str, str], bytes]:
@@ -97,7 +97,7 @@ async def gateway(answer: bytes | None = FakeGateway.answer) -> AsyncIterator[Fa
 )
 async def test_what_is_served(request_line: str, status: str, has_body: bool) -> None:
     metrics = running()
-    async with served(metrics.text, LOOPBACK, 0) as (_, port):
+    async with serve_metrics(metrics.text, LOOPBACK, 0) as (_, port):
         answered, headers, body = await asked(port, f"{request_line}\r\nHost: x\r\n\r\n")
     assert answered == status
     assert bool(body) == has_body
@@ -112,17 +112,17 @@ async def test_what_is_served(request_line: str, status: str, has_body: bool) ->
 
 async def test_each_request_sees_the_present() -> None:
     metrics = running()
-    async with served(metrics.text, LOOPBACK, 0) as (_, port):
+    async with serve_metrics(metrics.text, LOOPBACK, 0) as (_, port):
         _, _, before = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")
-        metrics.ended(report())
+        metrics.finish(report())
         _, _, after = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")
     assert b'status="running"} 1.0' in before
     assert b'status="partial"} 1.0' in after
 
 
-@pytest.mark.parametrize("sent", ["", "GET /metrics HTTP/1.1\r\n", "x" * (LONGEST_HEAD * 3)])
+@pytest.mark.parametrize("sent", ["", "GET /metrics HTTP/1.1\r\n", "x" * (MAX_HEAD_SIZE * 3)])
 async def test_a_client_that_never_asks_is_cut_off(sent: str) -> None:
-    async with served(running().text, LOOPBACK, 0, patience=NEVER) as (_, port):
+    async with serve_metrics(running().text, LOOPBACK, 0, client_timeout=NEVER) as (_, port):
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
         writer.write(sent.encode())
         with suppress(ConnectionResetError):  # cut off with bytes unread
@@ -133,7 +133,7 @@ async def test_a_client_that_never_asks_is_cut_off(sent: str) -> None:
 async def test_a_client_that_stays_does_not_hold_up_the_end() -> None:
     troubles: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, trouble: troubles.append(trouble))
-    async with served(running().text, LOOPBACK, 0, patience=3600) as (_, port):
+    async with serve_metrics(running().text, LOOPBACK, 0, client_timeout=3600) as (_, port):
         reader, writer = await asyncio.open_connection(LOOPBACK, port)
         writer.write(b"GET /metrics")
         _, _, body = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")  # the other one is accepted by now
@@ -147,9 +147,9 @@ async def test_a_client_that_stays_does_not_hold_up_the_end() -> None:
 
 async def test_a_port_that_is_taken_is_told_before_anything_begins() -> None:
     began = False
-    async with served(running().text, LOOPBACK, 0) as (_, port):
+    async with serve_metrics(running().text, LOOPBACK, 0) as (_, port):
         with pytest.raises(InvalidInput) as refused:
-            async with emitting(running(), Ways(port=port), lambda _: None):
+            async with export_metrics(running(), MetricSinks(port=port), lambda _: None):
                 began = True
     assert not began
     assert refused.value.exit_code is ExitCode.INVALID
@@ -163,7 +163,7 @@ async def test_a_port_that_is_taken_is_told_before_anything_begins() -> None:
 async def test_an_address_that_is_not_ours_is_refused(address: str) -> None:
     hint = "it must be an address of this machine, or 0.0.0.0"
     with pytest.raises(InvalidInput) as refused:
-        async with served(running().text, address, 0):
+        async with serve_metrics(running().text, address, 0):
             pass
     assert str(refused.value) == f"--metrics-port: metrics cannot be served on {address} port 0 ({hint})"
 
@@ -171,7 +171,7 @@ async def test_an_address_that_is_not_ours_is_refused(address: str) -> None:
 async def test_a_push_is_one_request_with_all_metrics() -> None:
     metrics = running()
     async with gateway() as fake:
-        assert await pushed(Gateway(fake.url, "me:hunter2\n"), metrics, "staging") == ""
+        assert await push_metrics(Pushgateway(fake.url, "me:hunter2\n"), metrics, "staging") == ""
     [head], [body] = fake.heads, fake.bodies
     assert head[0] == "PUT /metrics/job/windlass/environment/staging HTTP/1.1"
     assert f"Host: {LOOPBACK}:{fake.port}" in head
@@ -195,41 +195,41 @@ async def test_a_push_is_one_request_with_all_metrics() -> None:
 )
 async def test_what_a_gateway_answers(answer: bytes | None, wrong: str) -> None:
     async with gateway(answer) as fake:
-        told = await pushed(Gateway(fake.url, timeout=NEVER if answer is None else 30), running(), "staging")
+        told = await push_metrics(Pushgateway(fake.url, timeout=NEVER if answer is None else 30), running(), "staging")
     assert told == (f"the Pushgateway at {LOOPBACK}:{fake.port} {wrong}" if wrong else "")
 
 
 async def test_a_gateway_that_is_not_there_and_what_is_not_said_about_it() -> None:
     async with gateway() as fake:
         pass
-    where = Gateway(fake.url.replace("://", "://me:hunter2@"), "me:hunter2")
-    told = await pushed(where, running(), "staging")
+    where = Pushgateway(fake.url.replace("://", "://me:hunter2@"), "me:hunter2")
+    told = await push_metrics(where, running(), "staging")
     assert told.startswith(f"the Pushgateway at {LOOPBACK}:{fake.port} cannot be reached: ")
     assert "hunter2" not in told
-    assert "hunter2" not in repr(Gateway(fake.url, "me:hunter2"))
+    assert "hunter2" not in repr(Pushgateway(fake.url, "me:hunter2"))
 
 
 async def test_a_gateway_whose_name_cannot_be_one() -> None:
-    told = await pushed(Gateway(f"http://{'x' * 64}"), running(), "staging")
+    told = await push_metrics(Pushgateway(f"http://{'x' * 64}"), running(), "staging")
     assert told.startswith(f"the Pushgateway at {'x' * 64} cannot be reached: ")
 
 
 def test_a_gateway_has_two_seconds_unless_told_otherwise() -> None:
-    assert Gateway("http://push").timeout == 2
+    assert Pushgateway("http://push").timeout == 2
 
 
 async def test_an_action_by_every_way_at_once(tmp_path: Path) -> None:
     metrics, path = running(), tmp_path / "windlass.prom"
     told: list[Event] = []
     async with gateway() as fake:
-        ways = Ways(port=0, file=path, gateway=Gateway(fake.url), environment="staging")
-        async with emitting(metrics, ways, told.append):
+        ways = MetricSinks(port=0, file=path, gateway=Pushgateway(fake.url), environment="staging")
+        async with export_metrics(metrics, ways, told.append):
             [notice] = told
-            assert isinstance(notice, Noticed)
+            assert isinstance(notice, Notice)
             assert notice.message.startswith("metrics are served at http://127.0.0.1:")
             assert b'status="running"} 1.0' in path.read_bytes()
             assert not fake.bodies
-            metrics.ended(report())
+            metrics.finish(report())
     assert path.read_bytes() == metrics.text() == fake.bodies[0]
     assert b'status="partial"} 1.0' in metrics.text()
     assert told == [notice]
@@ -240,7 +240,7 @@ def test_nothing_is_emitted_that_nobody_asked_for(tmp_path: Path, monkeypatch: p
     told: list[Event] = []
 
     async def work() -> None:
-        async with emitting(running(), Ways(), told.append):
+        async with export_metrics(running(), MetricSinks(), told.append):
             pass
 
     asyncio.run(work())
@@ -251,7 +251,7 @@ def test_nothing_is_emitted_that_nobody_asked_for(tmp_path: Path, monkeypatch: p
 async def test_an_action_that_breaks_off_is_emitted_as_a_failure(tmp_path: Path) -> None:
     metrics, path = running(), tmp_path / "windlass.prom"
     with pytest.raises(asyncio.CancelledError):
-        async with emitting(metrics, Ways(file=path), lambda _: None):
+        async with export_metrics(metrics, MetricSinks(file=path), lambda _: None):
             raise asyncio.CancelledError
     assert b'executor_errors_total{type="Interrupted"} 1.0' in path.read_bytes()
 
@@ -260,7 +260,7 @@ async def test_an_action_that_breaks_off_is_emitted_as_a_failure(tmp_path: Path)
 async def test_a_file_that_cannot_be_written_is_told_before_anything_begins(tmp_path: Path, path: str) -> None:
     began = False
     with pytest.raises(InvalidInput, match="its directory must exist") as refused:
-        async with emitting(running(), Ways(file=tmp_path / path), lambda _: None):
+        async with export_metrics(running(), MetricSinks(file=tmp_path / path), lambda _: None):
             began = True
     assert not began
     assert str(refused.value).startswith("--metrics-file: metrics cannot be written to ")
@@ -271,13 +271,13 @@ async def test_what_fails_at_the_end_is_a_warning(tmp_path: Path) -> None:
     directory.mkdir()
     told: list[Event] = []
     async with gateway(None) as fake:
-        ways = Ways(file=directory / "windlass.prom", gateway=Gateway(fake.url, timeout=NEVER))
-        async with emitting(running(), ways, told.append):
+        ways = MetricSinks(file=directory / "windlass.prom", gateway=Pushgateway(fake.url, timeout=NEVER))
+        async with export_metrics(running(), ways, told.append):
             (directory / "windlass.prom").unlink()
             directory.rmdir()
     assert told == [
-        Noticed(Level.WARN, f"metrics were not written to {ways.file}: No such file or directory"),
-        Noticed(
+        Notice(Level.WARN, f"metrics were not written to {ways.file}: No such file or directory"),
+        Notice(
             Level.WARN,
             f"metrics were not pushed: the Pushgateway at {LOOPBACK}:{fake.port} did not answer within 0.05 s",
         ),
@@ -287,10 +287,10 @@ async def test_what_fails_at_the_end_is_a_warning(tmp_path: Path) -> None:
 async def test_an_address_of_the_new_kind() -> None:
     told: list[Event] = []
     try:
-        async with emitting(running(), Ways(port=0, address="::1"), told.append):
+        async with export_metrics(running(), MetricSinks(port=0, address="::1"), told.append):
             pass
     except InvalidInput:
         pytest.skip("this machine has no IPv6")
     [notice] = told
-    assert isinstance(notice, Noticed)
+    assert isinstance(notice, Notice)
     assert notice.message.startswith("metrics are served at http://[::1]:")

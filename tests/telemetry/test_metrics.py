@@ -14,13 +14,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.builders import NOW, at
 from tests.telemetry.runs import events, outcomes, report
-from windlass.core.platform.events import NodeEnded, NodeWaits
+from windlass.core.platform.events import NodeFinished, NodeWaiting
 from windlass.core.platform.gates import Evidence, Open
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import ExitCode, InvalidInput, WindlassError
-from windlass.telemetry.metrics import BUCKETS, Metrics, Status
+from windlass.telemetry.metrics import BUCKETS, ActionStatus, RunMetrics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,16 +32,16 @@ class TooLate(WindlassError):
     exit_code = ExitCode.TIMEOUT
 
 
-def samples(metrics: Metrics) -> Samples:
+def samples(metrics: RunMetrics) -> Samples:
     families = list(text_string_to_metric_families(metrics.text().decode()))
     return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
 
 
-def running() -> Metrics:
-    return Metrics("deploy", lambda: NOW)
+def running() -> RunMetrics:
+    return RunMetrics("deploy", lambda: NOW)
 
 
-def hot(metrics: Metrics, name: str) -> dict[str, str]:
+def hot(metrics: RunMetrics, name: str) -> dict[str, str]:
     """By action or component: the one status or health that it has. Exactly one is 1 and the others are 0."""
     found: dict[str, list[str]] = {}
     values: dict[str, list[float]] = {}
@@ -55,7 +55,7 @@ def hot(metrics: Metrics, name: str) -> dict[str, str]:
     return {owner: word for owner, [word] in found.items()}
 
 
-def errors(metrics: Metrics) -> dict[str, float]:
+def errors(metrics: RunMetrics) -> dict[str, float]:
     return {
         labels[0][1]: value for (name, labels), value in samples(metrics).items() if name == "executor_errors_total"
     }
@@ -64,8 +64,8 @@ def errors(metrics: Metrics) -> dict[str, float]:
 def test_the_four_metrics_their_types_and_labels_and_nothing_else() -> None:
     metrics = running()
     for event in events():
-        metrics.tell(event)
-    metrics.ended(report())
+        metrics.emit(event)
+    metrics.finish(report())
     families = list(text_string_to_metric_families(metrics.text().decode()))
     assert {(family.name, family.type) for family in families} == {
         ("executor_action_duration_seconds", "histogram"),
@@ -99,19 +99,19 @@ def test_while_it_runs_it_says_running_and_no_duration() -> None:
 @pytest.mark.parametrize("verdict", Verdict)
 def test_every_verdict_is_a_status(verdict: Verdict) -> None:
     metrics, made = running(), report()
-    metrics.ended(replace(made, summary=replace(made.summary, verdict=verdict)))
+    metrics.finish(replace(made, summary=replace(made.summary, verdict=verdict)))
     assert hot(metrics, "executor_action_status") == {"deploy": str(verdict)}
     assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "deploy"), ("status", verdict))] == 90
 
 
 def test_there_is_a_status_for_each_verdict_and_one_more() -> None:
-    assert {str(status) for status in Status} == {str(verdict) for verdict in Verdict} | {"running"}
+    assert {str(status) for status in ActionStatus} == {str(verdict) for verdict in Verdict} | {"running"}
 
 
 @pytest.mark.parametrize("seconds", [0, 0.4, 1, 90, 7200, 10_000])
 def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float) -> None:
     metrics = running()
-    metrics.ended(report(seconds=seconds))
+    metrics.finish(report(seconds=seconds))
     found = {
         float(dict(labels)["le"]): value
         for (name, labels), value in samples(metrics).items()
@@ -122,13 +122,13 @@ def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float) -> No
 
 def test_health_follows_the_run_and_the_report_has_the_last_word() -> None:
     metrics = running()
-    metrics.tell(NodeWaits("ceph", "Progressing", "0 of 3"))
-    metrics.tell(NodeWaits("ceph", "NotFresh", "a refresh is under way"))
+    metrics.emit(NodeWaiting("ceph", "Progressing", "0 of 3"))
+    metrics.emit(NodeWaiting("ceph", "NotFresh", "a refresh is under way"))
     assert hot(metrics, "executor_component_health") == {"ceph": "Progressing"}
     for outcome in outcomes():
-        metrics.tell(NodeEnded(outcome))
+        metrics.emit(NodeFinished(outcome))
     assert hot(metrics, "executor_component_health") == {"ceph": "Healthy", "postgres": "Degraded"}
-    metrics.ended(report())
+    metrics.finish(report())
     assert hot(metrics, "executor_component_health") == {
         "ceph": "Healthy",
         "keycloak": "Missing",
@@ -140,15 +140,15 @@ def test_health_follows_the_run_and_the_report_has_the_last_word() -> None:
 def test_errors_are_counted_once_by_their_reason() -> None:
     metrics = running()
     for event in events():
-        metrics.tell(event)
+        metrics.emit(event)
     assert errors(metrics) == {"Degraded": 1}
-    metrics.ended(report())
+    metrics.finish(report())
     assert errors(metrics) == {"Degraded": 1, "Interrupted": 1}
 
 
 def test_a_failure_without_a_judgement_is_counted_too() -> None:
     metrics = running()
-    metrics.tell(NodeEnded(Outcome("ceph", Result.FAILED)))
+    metrics.emit(NodeFinished(Outcome("ceph", Result.FAILED)))
     assert errors(metrics) == {"Failed": 1}
 
 
@@ -164,8 +164,8 @@ def test_a_failure_without_a_judgement_is_counted_too() -> None:
 )
 def test_an_action_that_ends_without_a_report(error: BaseException, status: str, kind: str) -> None:
     moments = [NOW, at(30)]
-    metrics = Metrics("validate", lambda: moments.pop(0))
-    metrics.broke(error)
+    metrics = RunMetrics("validate", lambda: moments.pop(0))
+    metrics.fail(error)
     assert hot(metrics, "executor_action_status") == {"validate": status}
     assert errors(metrics) == {kind: 1}
     assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "validate"), ("status", status))] == 30
@@ -173,35 +173,35 @@ def test_an_action_that_ends_without_a_report(error: BaseException, status: str,
 
 def test_an_error_after_the_report_changes_nothing() -> None:
     metrics = running()
-    metrics.ended(report())
+    metrics.finish(report())
     before = metrics.text()
-    metrics.broke(RuntimeError())
+    metrics.fail(RuntimeError())
     assert metrics.text() == before
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=8)
 
 
-def succeeded(name: str, health: Health) -> NodeEnded:
-    return NodeEnded(Outcome(name, Result.SUCCEEDED, Open(Evidence(NOW, health))))
+def succeeded(name: str, health: Health) -> NodeFinished:
+    return NodeFinished(Outcome(name, Result.SUCCEEDED, Open(Evidence(NOW, health))))
 
 
 TOLD = st.one_of(
-    st.builds(NodeWaits, NAMES, st.sampled_from([*Health, "NotFresh"]).map(str), st.just("")),
+    st.builds(NodeWaiting, NAMES, st.sampled_from([*Health, "NotFresh"]).map(str), st.just("")),
     st.builds(succeeded, NAMES, st.sampled_from(Health)),
 )
 
 
 @settings(deadline=None)
 @given(st.lists(TOLD))
-def test_each_component_has_exactly_one_health_the_last_that_was_told(told: list[NodeWaits | NodeEnded]) -> None:
+def test_each_component_has_exactly_one_health_the_last_that_was_told(told: list[NodeWaiting | NodeFinished]) -> None:
     metrics, last = running(), {}
     for event in told:
-        metrics.tell(event)
-        if isinstance(event, NodeEnded):
-            assert event.outcome.judgement
-            assert event.outcome.judgement.evidence
-            last[event.outcome.name] = str(event.outcome.judgement.evidence.health)
+        metrics.emit(event)
+        if isinstance(event, NodeFinished):
+            assert event.outcome.decision
+            assert event.outcome.decision.evidence
+            last[event.outcome.name] = str(event.outcome.decision.evidence.health)
         elif event.reason != "NotFresh":
             last[event.name] = event.reason
     assert hot(metrics, "executor_component_health") == last
@@ -213,8 +213,8 @@ def test_each_component_has_exactly_one_health_the_last_that_was_told(told: list
 def test_what_others_said_stands_in_no_metric(said: str) -> None:
     metrics = running()
     for event in events(said):
-        metrics.tell(event)
-    metrics.ended(report(said))
+        metrics.emit(event)
+    metrics.finish(report(said))
     assert "s3cr3t" not in metrics.text().decode()
 
 
@@ -247,6 +247,6 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
 )
 def test_a_push_replaces_what_its_environment_pushed_before(gateway: str, environment: str, url: str) -> None:
     metrics = running()
-    push = metrics.push(gateway, environment)
+    push = metrics.push_request(gateway, environment)
     assert (push.method, push.url, push.body) == ("PUT", url, metrics.text())
     assert push.headers == {"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.telemetry.redaction import Redactions
+from windlass.telemetry.redaction import Redactor
 
 KUBECONFIG = base64.b64encode(b"apiVersion: v1\nkind: Config\nusers: [{name: me, user: {token: T0ken}}]\n").decode()
 
@@ -31,7 +31,7 @@ KUBECONFIG = base64.b64encode(b"apiVersion: v1\nkind: Config\nusers: [{name: me,
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(said: str, shown: str) -> None:
-    assert Redactions()(said) == shown
+    assert Redactor()(said) == shown
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,18 @@ def test_what_looks_like_a_secret_is_hidden(said: str, shown: str) -> None:
     ],
 )
 def test_names_stay(said: str) -> None:
-    assert Redactions(["hunter2"])(said) == said
+    assert Redactor(["hunter2"])(said) == said
 
 
 def test_a_file_of_secrets_is_known_by_its_parts() -> None:
     registry = json.dumps({"auths": {"r.example": {"username": "bob", "password": "correct horse", "auth": "Ym9i"}}})
-    redact = Redactions([registry, "first line here\nsecond line here\n"])
+    redact = Redactor([registry, "first line here\nsecond line here\n"])
     assert redact("correct horse, Ym9i, bob") == "[redacted], [redacted], bob"
     assert redact("read: second line here") == "read: [redacted]"
 
 
 def test_what_is_too_short_to_be_one_stays() -> None:
-    assert Redactions(["", "abc", "\n"])("abc\n") == "abc\n"
+    assert Redactor(["", "abc", "\n"])("abc\n") == "abc\n"
 
 
 FORMS = [
@@ -79,5 +79,5 @@ FORMS = [
 def test_a_known_secret_never_shows(secret: str, around: str, form: object) -> None:
     assert callable(form)
     written = form(secret)
-    shown = Redactions([secret])(f"{around}{written}{around}")
+    shown = Redactor([secret])(f"{around}{written}{around}")
     assert written not in shown.replace("[redacted]", "\0")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import lasting_rows
+from windlass.argo.cd.application_resources import desired_resources
 from windlass.core.platform.reporting.compliance import Finding, Rule
 from windlass.kube.api_errors import Forbidden, NotFound
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
@@ -18,76 +18,78 @@ if TYPE_CHECKING:
     from windlass.argo.cd.applications import Application
     from windlass.kube.client.readers import KubeReader
 
-KINDS = (
+REPORT_RESOURCES = (
     Resource("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport"),
     Resource("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", namespaced=False),
 )
-_BROKEN = frozenset({"fail", "error"})
-_Which = tuple[str, str, str, str]
+_VIOLATION_RESULTS = frozenset({"fail", "error"})
+_ObjectAddress = tuple[str, str, str, str]
 """Group, kind, namespace and name."""
 
 
-class _Object(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _ReportedObject(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     api_version: str | None = None
     kind: str | None = None
     namespace: str | None = None
     name: str | None = None
 
 
-class _Result(msgspec.Struct, frozen=True, gc=False):
+class _PolicyResult(msgspec.Struct, frozen=True, gc=False):
     policy: str | None = None
     rule: str | None = None
     result: str | None = None
     message: str | None = None
-    resources: list[_Object] | None = None
+    resources: list[_ReportedObject] | None = None
 
 
-class PolicyReport(Typed, frozen=True, gc=False):
+class PolicyReport(TypedObject, frozen=True, gc=False):
     """A report on one object, `scope`, or on the objects that each result lists."""
 
-    scope: _Object | None = None
-    results: list[_Result] | None = None
+    scope: _ReportedObject | None = None
+    results: list[_PolicyResult] | None = None
 
 
-async def read(reader: KubeReader) -> list[PolicyReport]:
+async def read_policy_reports(reader: KubeReader) -> list[PolicyReport]:
     """Empty if the cluster has no PolicyReports or they may not be read."""
-    found: list[PolicyReport] = []
-    for resource in KINDS:
+    reports: list[PolicyReport] = []
+    for resource in REPORT_RESOURCES:
         try:
-            found += (await reader.list(resource.everywhere, PolicyReport)).items
+            reports += (await reader.list(resource.everywhere, PolicyReport)).items
         except (NotFound, Forbidden):
             continue
-    return found
+    return reports
 
 
 def findings(reports: Iterable[PolicyReport], applications: Mapping[str, Application]) -> tuple[Finding, ...]:
     """One finding per Application and rule, however many of its objects violate the rule."""
-    owners = {which: name for name, application in applications.items() for which in _objects(application)}
-    broken: dict[tuple[str, str], list[str]] = {}
-    told: dict[tuple[str, str], str] = {}
-    for which, result in _complaints(reports):
+    owners = {which: name for name, application in applications.items() for which in _object_addresses(application)}
+    objects_by_rule: dict[tuple[str, str], list[str]] = {}
+    messages: dict[tuple[str, str], str] = {}
+    for which, result in _violations(reports):
         if which in owners:
             key = (owners[which], "/".join(filter(None, (result.policy, result.rule))) or "a policy")
-            broken.setdefault(key, []).append(f"{which[1]} {'/'.join(filter(None, which[2:]))}")
-            told.setdefault(key, " ".join((result.message or "").split()))
-    return tuple(_finding(*key, sorted(set(objects)), told[key]) for key, objects in sorted(broken.items()))
+            objects_by_rule.setdefault(key, []).append(f"{which[1]} {'/'.join(filter(None, which[2:]))}")
+            messages.setdefault(key, " ".join((result.message or "").split()))
+    return tuple(
+        _finding(*key, sorted(set(objects)), messages[key]) for key, objects in sorted(objects_by_rule.items())
+    )
 
 
-def _complaints(reports: Iterable[PolicyReport]) -> Iterator[tuple[_Which, _Result]]:
+def _violations(reports: Iterable[PolicyReport]) -> Iterator[tuple[_ObjectAddress, _PolicyResult]]:
     for report in reports:
         for result in report.results or ():
-            if result.result in _BROKEN:
+            if result.result in _VIOLATION_RESULTS:
                 for each in result.resources or ([report.scope] if report.scope else []):
                     group = (each.api_version or "").rpartition("/")[0]
                     yield (group, each.kind or "", each.namespace or "", each.name or ""), result
 
 
-def _objects(application: Application) -> Iterator[_Which]:
-    for row in lasting_rows(application):
+def _object_addresses(application: Application) -> Iterator[_ObjectAddress]:
+    for row in desired_resources(application):
         yield row.group or "", row.kind or "", row.namespace or "", row.name or ""
 
 
 def _finding(application: str, rule: str, objects: list[str], message: str) -> Finding:
     more = len(objects) - 1
-    who = f"{objects[0]} and {more} more break" if more else f"{objects[0]} breaks"
-    return Finding(Rule.POLICIES, application, f"{who} {rule}", message or "see its PolicyReport")
+    subject = f"{objects[0]} and {more} more break" if more else f"{objects[0]} breaks"
+    return Finding(Rule.POLICIES, application, f"{subject} {rule}", message or "see its PolicyReport")

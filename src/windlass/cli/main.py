@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass import __version__
-from windlass.cli.options import FILES, given, pasteable, setting_options
+from windlass.cli.options import FILE_SETTINGS, command_with_options, option_values, setting_options
 from windlass.errors import ExitCode, WindlassError
 from windlass.settings.requirements import ACTIONS
 from windlass.settings.variables import SETTINGS
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-FOLLOWED = (
+TELEMETRY_SETTINGS = (
     *("log-level", "log-format", "metrics-port", "metrics-address", "metrics-file", "pushgateway"),
     *("trace-id", "span-id", "traceparent"),
 )
 """Settings of logs, metrics and traces."""
-ADVISED = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait"})
+ADVISED_COMMANDS = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait"})
 """Commands whose errors come with a recommended next command.
 
 These start from settings and a cluster. The other commands are what a recommendation tells the user to run.
@@ -55,9 +55,9 @@ def windlass() -> None:
 def cluster(environ: Mapping[str, str], /, **options: Any) -> None:
     """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
     from windlass.cli.commands import cluster as clusters  # noqa: PLC0415 - imported lazily, see above
-    from windlass.cli.connections import Access  # noqa: PLC0415
+    from windlass.cli.connections import KubeconfigSource  # noqa: PLC0415
 
-    for line in clusters.describe(Access(**options), environ):
+    for line in clusters.describe(KubeconfigSource(**options), environ):
         click.echo(line)
 
 
@@ -79,7 +79,7 @@ def sandbox(**options: Any) -> None:
     """
     from windlass.cli.commands import sandbox as sandboxes  # noqa: PLC0415 - imported lazily, see above
 
-    sandboxes.serve(sandboxes.Serving(**options), click.echo)
+    sandboxes.serve_sandbox(sandboxes.SandboxOptions(**options), click.echo)
 
 
 report_format = click.option(
@@ -94,7 +94,7 @@ report_format = click.option(
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
+@setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
 @click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
 @report_format
@@ -106,14 +106,14 @@ def validate(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     """
     from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
-    report = validating.validated(options, environ)
-    click.echo(validating.rendered(report, form))
+    report = validating.run_validate(options, environ)
+    click.echo(validating.render_report(report, form))
     return report.summary.exit_code
 
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
+@setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @report_format
 @click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
 @click.pass_obj
@@ -127,14 +127,14 @@ def deploy(environ: Mapping[str, str], /, form: str, plan: str | None, **options
     from windlass.cli.commands import deploy as deploying  # noqa: PLC0415
     from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
-    report = deploying.deployed(options, environ, plan)
-    click.echo(validating.rendered(report, form))
+    report = deploying.run_deploy(options, environ, plan)
+    click.echo(validating.render_report(report, form))
     return report.summary.exit_code
 
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
-@setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy", *FOLLOWED)
+@setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy", *TELEMETRY_SETTINGS)
 @click.option(
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
@@ -149,14 +149,14 @@ def plan(environ: Mapping[str, str], /, action: str, out: str | None, form: str,
     from windlass.cli.commands import plan as plan_files  # noqa: PLC0415
     from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
-    report = plan_files.planned(options, environ, action, out)
-    click.echo(validating.rendered(report, form))
+    report = plan_files.run_plan(options, environ, action, out)
+    click.echo(validating.render_report(report, form))
     return report.summary.exit_code
 
 
 @windlass.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
-@setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *FOLLOWED)
+@setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @report_format
 @click.pass_obj
 def teardown(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
@@ -170,8 +170,8 @@ def teardown(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     from windlass.cli.commands import teardown as tearing_down  # noqa: PLC0415
     from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
-    report = tearing_down.torn_down(options, environ)
-    click.echo(validating.rendered(report, form))
+    report = tearing_down.run_teardown(options, environ)
+    click.echo(validating.render_report(report, form))
     return report.summary.exit_code
 
 
@@ -192,8 +192,8 @@ def wait(environ: Mapping[str, str], /, application: str, **options: Any) -> int
     """
     from windlass.cli.commands import validate as validating  # noqa: PLC0415
 
-    words, code = validating.waited(application, options, environ, lambda line: click.echo(line, err=True))
-    click.echo(words)
+    message, code = validating.run_wait(application, options, environ, lambda line: click.echo(line, err=True))
+    click.echo(message)
     return code
 
 
@@ -210,20 +210,20 @@ def import_(environ: Mapping[str, str], /, **options: Any) -> None:
     """
     from windlass.cli.commands import import_ as importing  # noqa: PLC0415
 
-    text = importing.imported(options, environ, lambda line: click.echo(line, err=True))
+    text = importing.run_import(options, environ, lambda line: click.echo(line, err=True))
     if text:
         click.echo(text, nl=False)
 
 
 @windlass.command()
-@setting_options(*FILES)
+@setting_options(*FILE_SETTINGS)
 @click.pass_obj
 def lint(environ: Mapping[str, str], /, **options: Any) -> None:
     """Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."""
     from windlass.cli.commands import lint as linting  # noqa: PLC0415
     from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
-    for line in linting.lines(load(Inputs(given(options), environ))):
+    for line in linting.lint_report(load(Inputs(option_values(options), environ))):
         click.echo(line)
 
 
@@ -243,8 +243,8 @@ def graph(environ: Mapping[str, str], /, form: str, **options: Any) -> None:
     from windlass.cli.views import graph as graph_views  # noqa: PLC0415
     from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
-    settings = load(Inputs(given(options), environ))
-    click.echo(graph_views.FORMATS[form](graph_views.view_of(settings.assembled.platform, settings.scope)))
+    settings = load(Inputs(option_values(options), environ))
+    click.echo(graph_views.FORMATS[form](graph_views.graph_view(settings.definition.platform, settings.scope)))
 
 
 @windlass.command()
@@ -273,7 +273,7 @@ def rehearse(environ: Mapping[str, str], /, form: str, **options: Any) -> int:
     from windlass.cli.commands import rehearse as rehearsing  # noqa: PLC0415
     from windlass.cli.views import rehearsal as rehearsal_views  # noqa: PLC0415
 
-    rehearsal = rehearsing.rehearsed(options, environ)
+    rehearsal = rehearsing.run_rehearsal(options, environ)
     click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
     return rehearsal.exit_code
 
@@ -290,7 +290,7 @@ def demo(environ: Mapping[str, str], /, out: str) -> None:
 
     from windlass.cli.commands import demo as demonstrating  # noqa: PLC0415
 
-    demonstrating.demonstrate(Path(out), environ, click.echo)
+    demonstrating.run_demo(Path(out), environ, click.echo)
 
 
 @windlass.command()
@@ -305,7 +305,7 @@ def config(environ: Mapping[str, str], /, action: str | None, form: str, **optio
     from windlass.cli.views import settings as settings_views  # noqa: PLC0415
     from windlass.settings.loader import Inputs, load  # noqa: PLC0415
 
-    settings = load(Inputs(given(options), environ, is_terminal=sys.stderr.isatty()), action or "")
+    settings = load(Inputs(option_values(options), environ, is_terminal=sys.stderr.isatty()), action or "")
     click.echo(settings_views.document(settings) if form == "json" else settings_views.text(settings))
 
 
@@ -317,56 +317,56 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             error.show()
         return ExitCode.INVALID
     except WindlassError as error:
-        options = _typed(argv)
-        _show(error, options)
-        if error.trouble and ADVISED.intersection(argv[:1]):
-            _advise(error.trouble, options)
+        options = _command_line_options(argv)
+        _print_error(error, options)
+        if error.recommendation_key and ADVISED_COMMANDS.intersection(argv[:1]):
+            _print_recommendation(error.recommendation_key, options)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        _print_line("interrupted")
         return ExitCode.FAILURE
     except BrokenPipeError:
         return ExitCode.FAILURE  # the reader of stdout is gone: there is nowhere to print an error
     except Exception as error:  # noqa: BLE001 - last resort: report a bug in one line instead of a traceback
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            _say(f"error: the output cannot be written: {error.strerror}")
+            _print_line(f"error: the output cannot be written: {error.strerror}")
         else:
-            _show_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
+            _print_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
         return ExitCode.FAILURE
     return result if isinstance(result, int) else ExitCode.SUCCESS
 
 
-def _typed(argv: Sequence[str]) -> Mapping[str, str | None]:
+def _command_line_options(argv: Sequence[str]) -> Mapping[str, str | None]:
     """Parse the options of the command line again and return them by setting name."""
     command = windlass.commands[argv[0]]
-    return given(command.make_context(argv[0], list(argv[1:]), resilient_parsing=True).params)
+    return option_values(command.make_context(argv[0], list(argv[1:]), resilient_parsing=True).params)
 
 
-def _show(error: WindlassError, options: Mapping[str, str | None]) -> None:
-    _say(f"error: {error.what}")
+def _print_error(error: WindlassError, options: Mapping[str, str | None]) -> None:
+    _print_line(f"error: {error.what}")
     if error.where:
-        _say(f"where: {error.where}")
+        _print_line(f"where: {error.where}")
     if error.hint:
-        _say(f"hint:  {pasteable(error.hint, options)}")
+        _print_line(f"hint:  {command_with_options(error.hint, options)}")
 
 
-def _advise(trouble: str, options: Mapping[str, str | None]) -> None:
-    from windlass.core.platform.reporting.recommendations import Trouble, recommended  # noqa: PLC0415 - lazy import
+def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
+    from windlass.core.platform.reporting.recommendations import RunProblem, recommendation_for  # noqa: PLC0415 - lazy import
 
-    advice = recommended(Trouble(trouble))
-    _say(f"next:  {advice.sentence}\n       $ {pasteable(advice.command, options)}")
+    recommendation = recommendation_for(RunProblem(key))
+    _print_line(f"next:  {recommendation.sentence}\n       $ {command_with_options(recommendation.command, options)}")
 
 
-def _show_bug(error: Exception, *, debug: bool) -> None:
+def _print_bug(error: Exception, *, debug: bool) -> None:
     """Print the type and the location of the exception, not its message, which may contain secrets."""
     if debug:
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    _say(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
-    _say("hint:  LOG_LEVEL=debug shows the traceback")
+    _print_line(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
+    _print_line("hint:  LOG_LEVEL=debug shows the traceback")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     """Print to stderr. Errors are ignored, because the exit code still reports the failure."""
     with suppress(OSError):
         click.echo(line, err=True)

@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from windlass.settings.variables import BY_NAME, Setting
+from windlass.settings.variables import SETTINGS_BY_NAME, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
-ACCESS = ("kubeconfig", "context", "in-cluster")
-FILES = ("environment", "dag", "environment-file", "health-checks", "secrets")
-REPEATED = (*ACCESS, *FILES, "scope", "pv-policy", "timeout")
+CONNECTION_SETTINGS = ("kubeconfig", "context", "in-cluster")
+FILE_SETTINGS = ("environment", "dag", "environment-file", "health-checks", "secrets")
+REPEATED_SETTINGS = (*CONNECTION_SETTINGS, *FILE_SETTINGS, "scope", "pv-policy", "timeout")
 """Settings that define a run. A recommended command repeats them; a confirmation must be given anew."""
-TAKEN: Mapping[str, tuple[str, ...]] = {"cluster": ACCESS, "lint": FILES}
+ACCEPTED_SETTINGS: Mapping[str, tuple[str, ...]] = {"cluster": CONNECTION_SETTINGS, "lint": FILE_SETTINGS}
 """By command: the repeated settings that it accepts, if not all."""
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         for name in reversed(names):
-            command = _option(BY_NAME[name])(command)
+            command = _option(SETTINGS_BY_NAME[name])(command)
         return command
 
     return decorate
 
 
-def given(options: Mapping[str, Any]) -> dict[str, str | None]:
+def option_values(options: Mapping[str, Any]) -> dict[str, str | None]:
     """Options by setting name: click uses underscores in names and booleans for flags, settings use dashes and text."""
     flags = {True: "true", False: None}
     return {
@@ -40,7 +40,7 @@ def given(options: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
-def pasteable(text: str, options: Mapping[str, str | None]) -> str:
+def command_with_options(text: str, options: Mapping[str, str | None]) -> str:
     """Append the user's options to a text that ends in a windlass command, so that it can be copied and run.
 
     `options` are by setting name. A text without a command is returned unchanged.
@@ -48,18 +48,20 @@ def pasteable(text: str, options: Mapping[str, str | None]) -> str:
     command = re.search(r"windlass ([a-z]+)[^\n]*$", text)
     if command is None:
         return text
-    said = [
-        BY_NAME[name].option if BY_NAME[name].is_flag else f"{BY_NAME[name].option} {shlex.quote(value)}"
-        for name in TAKEN.get(command[1], REPEATED)
-        if (value := options.get(name)) and f" {BY_NAME[name].option} " not in f"{text} "
+    arguments = [
+        SETTINGS_BY_NAME[name].option
+        if SETTINGS_BY_NAME[name].is_flag
+        else f"{SETTINGS_BY_NAME[name].option} {shlex.quote(value)}"
+        for name in ACCEPTED_SETTINGS.get(command[1], REPEATED_SETTINGS)
+        if (value := options.get(name)) and f" {SETTINGS_BY_NAME[name].option} " not in f"{text} "
     ]
-    return " ".join((text, *said))
+    return " ".join((text, *arguments))
 
 
 def _option(setting: Setting) -> Callable[[Command], Command]:
     variable = f"  [{setting.variable}]" if setting.variable else ""
     default = f"  [default: {setting.default}]" if setting.default and not setting.is_flag else ""
-    words = f"{setting.what}{variable}{default}"
+    help_text = f"{setting.description}{variable}{default}"
     if setting.is_flag:
-        return click.option(setting.option, is_flag=True, help=words)
-    return click.option(setting.option, metavar=setting.metavar, help=words)
+        return click.option(setting.option, is_flag=True, help=help_text)
+    return click.option(setting.option, metavar=setting.metavar, help=help_text)

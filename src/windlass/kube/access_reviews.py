@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from windlass.kube.client.readers import KubeReader
 
-REVIEWS = Resource(
+ACCESS_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )
 
@@ -21,35 +21,35 @@ REVIEWS = Resource(
 class Unpermitted(WindlassError):
     """Lists every missing permission at once."""
 
-    trouble = "CredentialsInvalid"
+    recommendation_key = "CredentialsInvalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class Permission:
     verb: str
     resource: Resource
     namespace: str = ""
     """Empty means all namespaces."""
 
     def __str__(self) -> str:
-        place = f"in {self.namespace}" if self.namespace else "in the whole cluster"
-        return f"{self.verb} {self.resource} {place}"
+        location = f"in {self.namespace}" if self.namespace else "in the whole cluster"
+        return f"{self.verb} {self.resource} {location}"
 
 
-async def check(reader: KubeReader, rights: Iterable[Right]) -> None:
+async def require_permissions(reader: KubeReader, permissions: Iterable[Permission]) -> None:
     """Raise `MissingPermissions` unless the API server allows all of them."""
-    missing = [str(right) for right in rights if not await _has(reader, right)]
+    missing = [str(permission) for permission in permissions if not await _is_allowed(reader, permission)]
     if missing:
         hint = "grant them to these credentials, or use others; nothing was changed"
         raise Unpermitted(f"rights are missing: {', '.join(missing)}", where=reader.server, hint=hint)
 
 
-async def _has(reader: KubeReader, right: Right) -> bool:
+async def _is_allowed(reader: KubeReader, permission: Permission) -> bool:
     attributes = {
-        "verb": right.verb,
-        "group": right.resource.group,
-        "resource": right.resource.plural,
-        "namespace": right.namespace,
+        "verb": permission.verb,
+        "group": permission.resource.group,
+        "resource": permission.resource.plural,
+        "namespace": permission.namespace,
     }
-    answer = await reader.review(REVIEWS, {"resourceAttributes": attributes})
-    return bool((answer.get("status") or {}).get("allowed"))
+    review = await reader.review(ACCESS_REVIEWS, {"resourceAttributes": attributes})
+    return bool((review.get("status") or {}).get("allowed"))

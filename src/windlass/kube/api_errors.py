@@ -19,26 +19,26 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.errors import WindlassError
-from windlass.kube.decoding import Unreadable, read
-from windlass.kube.redactions import one_line_without_secrets
+from windlass.kube.decoding import DecodingError, decode_json
+from windlass.kube.redactions import redact_to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BODY_EXCERPT = 200  # characters; enough to recognise the error page of a proxy without flooding a log
+BODY_EXCERPT_LENGTH = 200  # characters; enough to recognise the error page of a proxy without flooding a log
 
 
-class Cause(msgspec.Struct, frozen=True):
+class StatusCause(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     field: str = ""
 
 
-class Details(msgspec.Struct, frozen=True, rename="camel"):
+class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     group: str = ""
     kind: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 
 
@@ -49,10 +49,10 @@ class Status(msgspec.Struct, frozen=True):
     code: int = 0
     reason: str = ""
     message: str = ""
-    details: Details | None = None
+    details: StatusDetails | None = None
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[StatusCause, ...]:
         return self.details.causes if self.details else ()
 
 
@@ -70,9 +70,9 @@ class KubeError(WindlassError):
 class Unreachable(KubeError):
     """The request was not sent, so any verb may be retried if the cause is `temporary`; a wrong CA is not."""
 
-    def __init__(self, what: str, *, where: str = "", hint: str = "", passing: bool = True) -> None:
+    def __init__(self, what: str, *, where: str = "", hint: str = "", temporary: bool = True) -> None:
         super().__init__(what, where=where, hint=hint)
-        self.passing = passing
+        self.temporary = temporary
 
 
 class ConnectionLost(KubeError):
@@ -109,7 +109,7 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    trouble = "CredentialsInvalid"
+    recommendation_key = "CredentialsInvalid"
 
 
 class Forbidden(ApiError):
@@ -134,7 +134,7 @@ class Conflict(ApiError):
     @property
     def owners(self) -> tuple[FieldOwner, ...]:
         """The managers that own the conflicting fields of a server-side apply; empty for other conflicts."""
-        return tuple(_owners(self.status))
+        return tuple(_field_owners(self.status))
 
 
 class Expired(ApiError):
@@ -153,7 +153,7 @@ class ServerError(ApiError):
     pass
 
 
-BY_CODE: dict[int, type[ApiError]] = {
+ERRORS_BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequest,
     401: Unauthorized,
     403: Forbidden,
@@ -171,8 +171,8 @@ HINTS: dict[type[ApiError], str] = {
 }
 
 
-def error_for(status: Status, where: str) -> ApiError:
-    kind = ServerError if status.code >= 500 else BY_CODE.get(status.code, ApiError)
+def error_from_status(status: Status, where: str) -> ApiError:
+    kind = ServerError if status.code >= 500 else ERRORS_BY_CODE.get(status.code, ApiError)
     if kind is Conflict and status.reason == "AlreadyExists":
         kind = AlreadyExists
     if kind is BadRequest and status.reason == "Expired":
@@ -180,33 +180,33 @@ def error_for(status: Status, where: str) -> ApiError:
     return kind(status, where=where, hint=HINTS.get(kind, ""))
 
 
-STATUS = msgspec.json.Decoder(Status)
+STATUS_DECODER = msgspec.json.Decoder(Status)
 
 
-def status_from(code: int, body: bytes) -> Status:
+def parse_status(code: int, body: bytes) -> Status:
     """The Status in the body of an error response.
 
     If the body is something else, such as the error page of a proxy, a Status with the HTTP code and an excerpt.
     """
     try:
-        status = read(body, STATUS)
-    except Unreadable:
+        status = decode_json(body, STATUS_DECODER)
+    except DecodingError:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
-    return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt(body)}" if body else "")
+    return Status(code=code, message=f"HTTP {code} with a body that is no Status: {body_excerpt(body)}" if body else "")
 
 
-def excerpt(body: bytes) -> str:
+def body_excerpt(body: bytes) -> str:
     """The beginning of an unexpected body, on one line and redacted: a proxy's error page may quote our request."""
-    text = one_line_without_secrets(body[: BODY_EXCERPT * 2].decode("utf-8", "replace"))
-    return repr(text[:BODY_EXCERPT] + ("…" if len(text) > BODY_EXCERPT else ""))
+    text = redact_to_one_line(body[: BODY_EXCERPT_LENGTH * 2].decode("utf-8", "replace"))
+    return repr(text[:BODY_EXCERPT_LENGTH] + ("…" if len(text) > BODY_EXCERPT_LENGTH else ""))
 
 
-_CONFLICT_WITH = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+_CONFLICTING_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
-def _owners(status: Status) -> Iterator[FieldOwner]:
+def _field_owners(status: Status) -> Iterator[FieldOwner]:
     for cause in status.causes:
-        if cause.reason == "FieldManagerConflict" and (found := _CONFLICT_WITH.search(cause.message)):
-            yield FieldOwner(manager=found[1], field=cause.field)
+        if cause.reason == "FieldManagerConflict" and (match := _CONFLICTING_MANAGER.search(cause.message)):
+            yield FieldOwner(manager=match[1], field=cause.field)

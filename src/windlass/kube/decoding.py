@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 _Tree = TypeVar("_Tree")
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # includes ValidationError
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # includes ValidationError
 
 
-class Unreadable(ValueError):
+class DecodingError(ValueError):
     """Names a position or a field, never the content, which may be a Secret."""
 
 
-def read(content: bytes | Raw, decoder: msgspec.json.Decoder[A]) -> A:
+def decode_json(content: bytes | Raw, decoder: msgspec.json.Decoder[A]) -> A:
     """Decode `content`; a null that the type does not allow counts as a missing field.
 
     Go encodes nil slices and maps as null. Raises `DecodingError`.
@@ -32,10 +32,10 @@ def read(content: bytes | Raw, decoder: msgspec.json.Decoder[A]) -> A:
     except msgspec.ValidationError as error:
         try:
             return msgspec.convert(without_nulls(msgspec.json.decode(content)), decoder.type, str_keys=True)
-        except UNREADABLE:
-            raise Unreadable(str(error)) from None
-    except UNREADABLE as error:
-        raise Unreadable(str(error)) from None
+        except DECODE_ERRORS:
+            raise DecodingError(str(error)) from None
+    except DECODE_ERRORS as error:
+        raise DecodingError(str(error)) from None
 
 
 def without_nulls(tree: _Tree) -> _Tree:

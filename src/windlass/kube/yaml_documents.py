@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 MAX_DEPTH = 200  # far above any Kubernetes object, and below Python's recursion limit
 ALIAS_ALLOWANCE = 100_000  # values allowed beyond one per byte of text; stops alias bombs ("billion laughs")
 
-_TOO_DEEP = "nested too deeply, or repeated too often by aliases"
-_PLAIN = "plain"  # the tag of a scalar with neither quotes nor an explicit tag
-_STANDARD = "tag:yaml.org,2002:"
-_MERGE = "<<"
+_TOO_COMPLEX = "nested too deeply, or repeated too often by aliases"
+_PLAIN_TAG = "plain"  # the tag of a scalar with neither quotes nor an explicit tag
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_MERGE_KEY = "<<"
 _Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -27,7 +27,7 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
     """Parses text into YAML nodes; `_Constructor` turns them into values by kubectl's rules instead of PyYAML's."""
 
     yaml_implicit_resolvers: ClassVar[dict[None, list[tuple[str, re.Pattern[str]]]]] = {
-        None: [(_PLAIN, re.compile(""))]
+        None: [(_PLAIN_TAG, re.compile(""))]
     }
     _depth = 0
 
@@ -35,7 +35,7 @@ class _Composer(_Loader):  # type: ignore[valid-type,misc]
         """Limit the depth. PyYAML calls this for each node; without a limit the C composer overflows the stack."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=parent.start_mark if parent else None)
+            raise yaml.MarkedYAMLError(problem=_TOO_COMPLEX, problem_mark=parent.start_mark if parent else None)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
@@ -50,50 +50,50 @@ def load(content: bytes, where: str) -> object:
         root = _Composer(content).get_single_node()
     except yaml.MarkedYAMLError as error:
         problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some messages quote the text
-        raise _mistake(f"not valid YAML: {problem}", where, error.problem_mark) from None
+        raise _error_at(f"not valid YAML: {problem}", where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
-    return None if root is None else _Document(where, allowance=len(content) + ALIAS_ALLOWANCE).value(root, 0)
+    return None if root is None else _Constructor(where, allowance=len(content) + ALIAS_ALLOWANCE).construct(root, 0)
 
 
-class _Document:
+class _Constructor:
     """Builds JSON values from YAML nodes."""
 
     def __init__(self, where: str, allowance: int) -> None:
         self._where = where
         self._allowance = allowance
 
-    def value(self, node: yaml.Node, depth: int) -> object:
+    def construct(self, node: yaml.Node, depth: int) -> object:
         self._allowance -= 1
         if depth > MAX_DEPTH or self._allowance < 0:
-            raise self._mistake(_TOO_DEEP, node)
+            raise self._error(_TOO_COMPLEX, node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if isinstance(node, yaml.MappingNode):
             self._require_tag(node, "map")
             return self._mapping(node, depth)
         self._require_tag(node, "seq")
-        return [self.value(item, depth + 1) for item in node.value]
+        return [self.construct(item, depth + 1) for item in node.value]
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, object]:
         own: dict[str, object] = {}
         merged: dict[str, object] = {}
         for key_node, value_node in node.value:
-            if key_node.tag == _PLAIN and key_node.value == _MERGE:
-                for mapping in self._merged_mappings(value_node, depth):
+            if key_node.tag == _PLAIN_TAG and key_node.value == _MERGE_KEY:
+                for mapping in self._merge_sources(value_node, depth):
                     merged = mapping | merged  # in a list of mappings, the first one with a key wins
                 continue
             key = self._key(key_node)
             if key in own:
-                raise self._mistake("a key that this mapping already has", key_node)
-            own[key] = self.value(value_node, depth + 1)
+                raise self._error("a key that this mapping already has", key_node)
+            own[key] = self.construct(value_node, depth + 1)
         return merged | own if merged else own
 
-    def _merged_mappings(self, node: yaml.Node, depth: int) -> Iterator[dict[str, object]]:
+    def _merge_sources(self, node: yaml.Node, depth: int) -> Iterator[dict[str, object]]:
         for source in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-            mapping = self.value(source, depth + 1)
+            mapping = self.construct(source, depth + 1)
             if not isinstance(mapping, dict):
-                raise self._mistake("only mappings can be merged", source)
+                raise self._error("only mappings can be merged", source)
             yield mapping
 
     def _key(self, node: yaml.Node) -> str:
@@ -105,37 +105,37 @@ class _Document:
                 return str(value).lower()
             case int() | float():
                 return f"{value:.17g}" if isinstance(value, float) and not value.is_integer() else str(int(value))
-        raise self._mistake("a key must be a string, a number or a boolean", node)
+        raise self._error("a key must be a string, a number or a boolean", node)
 
     def _scalar(self, node: yaml.ScalarNode) -> object:
-        if node.tag == _PLAIN:
+        if node.tag == _PLAIN_TAG:
             value = _plain_value(node.value)
-        elif (read := _TAGGED.get(node.tag)) is not None:
-            value = read(node.value)
-            if value is _WRONG:
-                raise self._mistake("a value that does not fit its tag", node)
+        elif (parse := _TAG_PARSERS.get(node.tag)) is not None:
+            value = parse(node.value)
+            if value is _MISMATCH:
+                raise self._error("a value that does not fit its tag", node)
         else:
-            raise self._mistake("a tag that is not supported", node)
+            raise self._error("a tag that is not supported", node)
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._mistake("JSON has neither infinity nor NaN", node)
+            raise self._error("JSON has neither infinity nor NaN", node)
         return value
 
     def _require_tag(self, node: yaml.Node, kind: str) -> None:
-        if node.tag != _STANDARD + kind:
-            raise self._mistake("a tag that is not supported", node)
+        if node.tag != _TAG_PREFIX + kind:
+            raise self._error("a tag that is not supported", node)
 
-    def _mistake(self, what: str, node: yaml.Node) -> InvalidInput:
-        return _mistake(what, self._where, node.start_mark)
+    def _error(self, what: str, node: yaml.Node) -> InvalidInput:
+        return _error_at(what, self._where, node.start_mark)
 
 
-def _mistake(what: str, where: str, mark: yaml.Mark | None) -> InvalidInput:
+def _error_at(what: str, where: str, mark: yaml.Mark | None) -> InvalidInput:
     return InvalidInput(what, where=f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where)
 
 
 # The rest follows resolve() of sigs.k8s.io/yaml/goyaml.v2, without timestamps: kubectl turns those back into strings.
 
-_WRONG = object()
-_WORDS: dict[str, object] = {
+_MISMATCH = object()
+_KEYWORDS: dict[str, object] = {
     **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], True),
     **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], False),
     **dict.fromkeys(["", "~", "null", "Null", "NULL"], None),
@@ -143,7 +143,7 @@ _WORDS: dict[str, object] = {
     **dict.fromkeys([".nan", ".NaN", ".NAN"], math.nan),
 }
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_BETWEEN_DIGITS = re.compile("(?<=[0-9])_(?=[0-9])")
+_DIGIT_SEPARATOR = re.compile("(?<=[0-9])_(?=[0-9])")
 _INTEGERS: tuple[tuple[re.Pattern[str], int], ...] = (
     (re.compile(r"([-+]?)0[xX]([0-9a-fA-F]+)"), 16),
     (re.compile(r"([-+]?)0[bB]([01]+)"), 2),
@@ -153,13 +153,13 @@ _INTEGERS: tuple[tuple[re.Pattern[str], int], ...] = (
 
 
 def _plain_value(text: str) -> object:
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in _KEYWORDS:
+        return _KEYWORDS[text]
     return _number(text) if text[0] in "+-.0123456789" else text
 
 
 def _number(text: str) -> int | float | str:
-    digits = _BETWEEN_DIGITS.sub("", text) if text[0] == "." else text.replace("_", "")
+    digits = _DIGIT_SEPARATOR.sub("", text) if text[0] == "." else text.replace("_", "")
     for pattern, base in _INTEGERS:
         if (found := pattern.fullmatch(digits)) and -(2**63) <= (integer := int(found[1] + found[2], base)) < 2**63:
             return integer
@@ -168,19 +168,19 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def _only(*kinds: type) -> Callable[[str], object]:
-    def read(text: str) -> object:
+def _parser_for(*kinds: type) -> Callable[[str], object]:
+    def parse(text: str) -> object:
         value = _plain_value(text)
-        return value if type(value) in kinds else _WRONG
+        return value if type(value) in kinds else _MISMATCH
 
-    return read
+    return parse
 
 
-_TAGGED: dict[str, Callable[[str], object]] = {
-    _STANDARD + "str": str,
-    _STANDARD + "int": _only(int),
-    _STANDARD + "float": _only(int, float),
-    _STANDARD + "bool": _only(bool),
-    _STANDARD + "null": _only(type(None)),
+_TAG_PARSERS: dict[str, Callable[[str], object]] = {
+    _TAG_PREFIX + "str": str,
+    _TAG_PREFIX + "int": _parser_for(int),
+    _TAG_PREFIX + "float": _parser_for(int, float),
+    _TAG_PREFIX + "bool": _parser_for(bool),
+    _TAG_PREFIX + "null": _parser_for(type(None)),
     "!": str,
 }

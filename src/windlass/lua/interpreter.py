@@ -17,10 +17,10 @@ from lupa import lua52  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-MEMORY = 64 << 20  # bytes a script may use in addition to its input object
-ORPHANED_AFTER = 10  # seconds; a script that never ends must not outlive the parent process that would have killed it
-HEADER = 4  # bytes of the length prefix
-_PLACE = re.compile(r"^check:(\d+): ")
+MAX_MEMORY = 64 << 20  # bytes a script may use in addition to its input object
+ORPHAN_TIMEOUT = 10  # seconds; a script that never ends must not outlive the parent process that would have killed it
+HEADER_SIZE = 4  # bytes of the length prefix
+_LINE_PREFIX = re.compile(r"^check:(\d+): ")
 _PRELUDE = """
 local load, next, pcall, rawget, sort, tostring, type = load, next, pcall, rawget, table.sort, tostring, type
 
@@ -85,54 +85,54 @@ return compiled, run
 """
 
 
-def mistake_in(text: str) -> tuple[int, str] | None:
+def syntax_error(text: str) -> tuple[int, str] | None:
     """The line and message of the syntax error in a script, or `None`. The script is compiled, not run."""
-    compiled, _ = _machine().execute(_PRELUDE)
-    found = compiled(text.encode())
-    if not isinstance(found, tuple):
+    compile_script, _ = _new_runtime().execute(_PRELUDE)
+    result = compile_script(text.encode())
+    if not isinstance(result, tuple):
         return None
-    said = found[1].decode(errors="replace")
-    place = _PLACE.match(said)
-    return (int(place[1]), said[place.end() :]) if place else (1, said)
+    message = result[1].decode(errors="replace")
+    prefix = _LINE_PREFIX.match(message)
+    return (int(prefix[1]), message[prefix.end() :]) if prefix else (1, message)
 
 
-def answered(text: str, item: Any) -> dict[str, str]:
+def run_script(text: str, resource: Any) -> dict[str, str]:
     """Run a health check on an object, in a new Lua runtime.
 
     Returns `status` and `message`, as far as the script returned them, or `error`.
     """
-    machine = _machine()
-    _, run = machine.execute(_PRELUDE)
-    given = _table(machine, item)
+    runtime = _new_runtime()
+    _, run = runtime.execute(_PRELUDE)
+    table = _lua_value(runtime, resource)
     # Not earlier: lupa crashes if the memory limit is reached outside a script.
-    machine.set_max_memory(machine.get_memory_used() + MEMORY)
+    runtime.set_max_memory(runtime.get_memory_used() + MAX_MEMORY)
     try:
-        ended, *said = run(text.encode(), given)
+        succeeded, *results = run(text.encode(), table)
     except lua52.LuaError as error:  # the runtime itself failed, for example without memory left for an error message
         return {"error": str(error) or type(error).__name__}
-    if not ended:
-        return {"error": _words(said[0].decode(errors="replace"))}
+    if not succeeded:
+        return {"error": _error_message(results[0].decode(errors="replace"))}
     names = ("status", "message")
-    return {name: _text(value) for name, value in zip(names, said, strict=True) if value is not None}
+    return {name: _value_text(value) for name, value in zip(names, results, strict=True) if value is not None}
 
 
-def _machine() -> Any:
+def _new_runtime() -> Any:
     return lua52.LuaRuntime(  # strings as bytes: a script may cut a string within a UTF-8 character
         encoding=None, unpack_returned_tuples=True, register_eval=False, register_builtins=False, max_memory=0
     )
 
 
-def _words(said: str) -> str:
-    return _PLACE.sub(r"line \1: ", said)
+def _error_message(message: str) -> str:
+    return _LINE_PREFIX.sub(r"line \1: ", message)
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return f"{value:g}" if isinstance(value, int | float) else f"a {lua52.lua_type(value) or type(value).__name__}"
 
 
-def _table(machine: Any, value: Any) -> Any:
+def _lua_value(runtime: Any, value: Any) -> Any:
     """Convert to native Lua values: a script must never get a handle on a Python object.
 
     Null values are omitted, also from lists.
@@ -142,29 +142,29 @@ def _table(machine: Any, value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return value if abs(value) < 1 << 53 else float(value)  # Lua 5.2 numbers are doubles
     if isinstance(value, list):
-        return machine.table_from([_table(machine, each) for each in value if each is not None])
+        return runtime.table_from([_lua_value(runtime, each) for each in value if each is not None])
     if isinstance(value, dict):
-        return machine.table_from(
-            {key.encode(errors="replace"): _table(machine, each) for key, each in value.items() if each is not None}
+        return runtime.table_from(
+            {key.encode(errors="replace"): _lua_value(runtime, each) for key, each in value.items() if each is not None}
         )
     return value
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def serve(requests: BinaryIO, responses: BinaryIO) -> None:
     """Send an empty response to signal readiness, then handle requests until end of file."""
-    _send(answers, {})
-    while header := requests.read(HEADER):
+    _send(responses, {})
+    while header := requests.read(HEADER_SIZE):
         request = json.loads(requests.read(int.from_bytes(header)))
-        signal.alarm(ORPHANED_AFTER)
-        answer = answered(request["script"], request["object"])
+        signal.alarm(ORPHAN_TIMEOUT)
+        response = run_script(request["script"], request["object"])
         signal.alarm(0)
-        _send(answers, answer)
+        _send(responses, response)
 
 
-def _send(answers: BinaryIO, answer: dict[str, str]) -> None:
-    content = json.dumps(answer).encode()
-    answers.write(len(content).to_bytes(HEADER) + content)
-    answers.flush()
+def _send(responses: BinaryIO, response: dict[str, str]) -> None:
+    content = json.dumps(response).encode()
+    responses.write(len(content).to_bytes(HEADER_SIZE) + content)
+    responses.flush()
 
 
 if __name__ == "__main__":

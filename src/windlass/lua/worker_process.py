@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from typing import Self
 
 PROGRAM = Path(__file__).with_name("interpreter.py")
-HEADER = 4  # bytes of the length prefix
-RUN_LIMIT = timedelta(seconds=2)  # a health check normally takes less than a millisecond
-TRIES = 2  # not 1: a single timeout may be caused by a busy host
-START_LIMIT = timedelta(seconds=20)
-KILL_LIMIT = timedelta(seconds=5)  # a killed process normally exits much sooner
+HEADER_SIZE = 4  # bytes of the length prefix
+RUN_TIMEOUT = timedelta(seconds=2)  # a health check normally takes less than a millisecond
+MAX_TIMEOUTS = 2  # not 1: a single timeout may be caused by a busy host
+START_TIMEOUT = timedelta(seconds=20)
+KILL_TIMEOUT = timedelta(seconds=5)  # a killed process normally exits much sooner
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptResult:
     """What a script returned, or the error if it returned nothing."""
 
     status: str = ""
@@ -39,11 +39,11 @@ class Said:
 class LuaWorker:
     """Runs one script at a time. A script that has timed out `MAX_TIMEOUTS` times is not run again."""
 
-    def __init__(self, limit: timedelta = RUN_LIMIT) -> None:
-        self._limit = limit
-        self._turn = asyncio.Lock()
+    def __init__(self, timeout: timedelta = RUN_TIMEOUT) -> None:
+        self._timeout = timeout
+        self._lock = asyncio.Lock()
         self._process: Process | None = None
-        self._unended = Counter[str]()
+        self._timeouts = Counter[str]()
 
     async def __aenter__(self) -> Self:
         return self
@@ -58,39 +58,39 @@ class LuaWorker:
         """`None` if no process is running."""
         return self._process.pid if self._process else None
 
-    async def run(self, script: str, item: dict[str, Any]) -> Said:
-        async with self._turn:
-            late = Said(error=f"it did not end within {self._limit.total_seconds():g} s")
-            if self._unended[script] >= TRIES:
-                return late
+    async def run(self, script: str, resource: dict[str, Any]) -> ScriptResult:
+        async with self._lock:
+            timed_out = ScriptResult(error=f"it did not end within {self._timeout.total_seconds():g} s")
+            if self._timeouts[script] >= MAX_TIMEOUTS:
+                return timed_out
             try:
-                return await self._asked(script, item)
+                return await self._request(script, resource)
             except TimeoutError:
-                self._unended[script] += 1
-                return late
+                self._timeouts[script] += 1
+                return timed_out
             except OSError as error:
-                return Said(error=f"there is no process to run it in: {error.strerror or type(error).__name__}")
+                return ScriptResult(error=f"there is no process to run it in: {error.strerror or type(error).__name__}")
             except EOFError:
-                return Said(error="the process it ran in ended without an answer")
+                return ScriptResult(error="the process it ran in ended without an answer")
 
-    async def _asked(self, script: str, item: dict[str, Any]) -> Said:
+    async def _request(self, script: str, resource: dict[str, Any]) -> ScriptResult:
         try:
-            process = self._process or await self._started()
-            async with asyncio.timeout(self._limit.total_seconds()):
-                return await _exchanged(process, msgspec.json.encode({"script": script, "object": item}))
+            process = self._process or await self._start()
+            async with asyncio.timeout(self._timeout.total_seconds()):
+                return await _exchange(process, msgspec.json.encode({"script": script, "object": resource}))
         except BaseException:  # its response may still arrive and would be taken for the next one
             await self.close()
             raise
 
-    async def _started(self) -> Process:
+    async def _start(self) -> Process:
         """Start the process with an empty environment, which may otherwise contain secrets."""
         arguments = (sys.executable, "-I", str(PROGRAM))
         self._process = process = await asyncio.create_subprocess_exec(
             *arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={}, start_new_session=True
         )
         try:
-            async with asyncio.timeout(START_LIMIT.total_seconds()):
-                await _answer(process)
+            async with asyncio.timeout(START_TIMEOUT.total_seconds()):
+                await _read_response(process)
         except TimeoutError:
             raise EOFError from None
         return process
@@ -104,20 +104,20 @@ class LuaWorker:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         try:
-            async with asyncio.timeout(KILL_LIMIT.total_seconds()):
+            async with asyncio.timeout(KILL_TIMEOUT.total_seconds()):
                 await process.wait()
         except TimeoutError:  # pragma: no cover - only on a broken system
             process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - closes pipes before the loop ends
 
 
-async def _exchanged(process: Process, content: bytes) -> Said:
+async def _exchange(process: Process, content: bytes) -> ScriptResult:
     assert process.stdin is not None
-    process.stdin.write(len(content).to_bytes(HEADER) + content)
+    process.stdin.write(len(content).to_bytes(HEADER_SIZE) + content)
     await process.stdin.drain()
-    return msgspec.convert(await _answer(process), Said)
+    return msgspec.convert(await _read_response(process), ScriptResult)
 
 
-async def _answer(process: Process) -> Any:
+async def _read_response(process: Process) -> Any:
     assert process.stdout is not None
-    length = int.from_bytes(await process.stdout.readexactly(HEADER))
+    length = int.from_bytes(await process.stdout.readexactly(HEADER_SIZE))
     return msgspec.json.decode(await process.stdout.readexactly(length))

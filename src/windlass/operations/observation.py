@@ -7,92 +7,97 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from windlass.argo.cd.application_resources import child_applications, kinds_with_health, out_of_sync_resources
 from windlass.argo.cd.applications import (
     APPLICATIONS,
     Application,
     NotServed,
-    Place,
-    children,
-    kinds_with_health,
-    parent_of,
-    parse,
-    project_of,
-    rows_out_of_sync,
+    ObjectKey,
+    parse_application,
+    parse_parent,
+    project_name,
 )
-from windlass.argo.cd.hooks import hook_rows
-from windlass.argo.cd.ownership import depends_on
-from windlass.argo.health.assessment import BuiltInJudge
+from windlass.argo.cd.hooks import hook_resources
+from windlass.argo.cd.ownership import declared_dependencies
+from windlass.argo.health.assessment import BuiltInHealthAssessor
 from windlass.core.platform.model import applications as nodes
 from windlass.core.platform.model.applications import ApplicationRef, Platform, ResourceRef, Stack
 from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import ApplicationState, Parent, ResourceKind, ResourceState, Snapshot, Sync
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    ParentApplication,
+    ResourceKind,
+    ResourceState,
+    Snapshot,
+    SyncStatus,
+)
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, KubeError, NotFound
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from datetime import datetime
 
-    from windlass.argo.cd.hooks import HookRow
-    from windlass.argo.health.assessment import Judge
-    from windlass.core.platform.model.snapshots import State
+    from windlass.argo.cd.hooks import HookResource
+    from windlass.argo.health.assessment import HealthAssessor
+    from windlass.core.platform.model.snapshots import NodeState
     from windlass.kube.client.discovery import Discovery
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Ref
 
-ARGOCD = "argocd"
-BUILT_IN = BuiltInJudge()
+DEFAULT_ARGOCD_NAMESPACE = "argocd"
+BUILT_IN_ASSESSOR = BuiltInHealthAssessor()
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-ASKED_AGAIN_AFTER = 1.0  # seconds; a CRD may appear at any time, but one observation discovers only once
+REDISCOVERY_INTERVAL = 1.0  # seconds; a CRD may appear at any time, but one observation discovers only once
 
 
 @dataclass(slots=True)
-class Served:
+class DiscoveryCache:
     """API discovery, read once, and again if a kind is missing that may have been installed since."""
 
     reader: KubeReader
-    _found: Discovery | None = None
-    _asked: float = 0.0
+    _discovery: Discovery | None = None
+    _discovered_at: float = 0.0
 
     async def discovery(self) -> Discovery:
-        if self._found is None:
-            self._asked = self.reader.clock.monotonic()
-            self._found = await self.reader.discover()
-        return self._found
+        if self._discovery is None:
+            self._discovered_at = self.reader.clock.monotonic()
+            self._discovery = await self.reader.discover()
+        return self._discovery
 
     async def find(self, kind: str, group: str, version: str) -> Resource | None:
-        found = (await self.discovery()).find(kind, group, version)
-        if found is None and self.reader.clock.monotonic() - self._asked >= ASKED_AGAIN_AFTER:
-            self._found = None
-            found = (await self.discovery()).find(kind, group, version)
-        return found
+        resource = (await self.discovery()).find(kind, group, version)
+        if resource is None and self.reader.clock.monotonic() - self._discovered_at >= REDISCOVERY_INTERVAL:
+            self._discovery = None
+            resource = (await self.discovery()).find(kind, group, version)
+        return resource
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ObservedCluster:
     """The cluster that is observed: its client, its clock, and the namespace of Argo CD."""
 
     reader: KubeReader
     now: Callable[[], datetime]
     """Current time by the server's clock."""
-    argocd: str = ARGOCD
-    judge: Judge = BUILT_IN
+    argocd_namespace: str = DEFAULT_ARGOCD_NAMESPACE
+    assessor: HealthAssessor = BUILT_IN_ASSESSOR
     """Assesses objects that are read directly."""
-    served: Served = field(init=False)
+    served: DiscoveryCache = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "served", Served(self.reader))
+        object.__setattr__(self, "served", DiscoveryCache(self.reader))
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     snapshot: Snapshot
-    judged_kinds: frozenset[ResourceKind] = frozenset()
+    assessed_kinds: frozenset[ResourceKind] = frozenset()
     """Kinds whose health Argo CD assesses."""
-    annotated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    annotated_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Dependencies from annotations of Applications, by node, in scope or not; merged into the platform."""
     applications: Mapping[str, Application] = field(default_factory=dict)
     """Applications as they were read, by node."""
@@ -101,131 +106,147 @@ class Observation:
 class NoNamespace(WindlassError):
     """The namespace in which Argo CD should be does not exist."""
 
-    trouble = "TargetNotFound"
+    recommendation_key = "TargetNotFound"
 
     def __init__(self, namespace: str, where: str) -> None:
         hint = "argocdNamespace in environment.yaml names the namespace that Argo CD is in; nothing was changed"
         super().__init__(f"there is no namespace {namespace}, in which Argo CD should be", where=where, hint=hint)
 
 
-class _Marked(Typed, frozen=True, gc=False):
+class _AnnotatedObject(TypedObject, frozen=True, gc=False):
     """Any object, read only for its annotations."""
 
 
-Listed = Mapping[tuple[str, str], Application]
+ApplicationsByKey = Mapping[tuple[str, str], Application]
 
 
-async def observe(cluster: Cluster, platform: Platform, names: Collection[str]) -> Observation:
+async def observe(cluster: ObservedCluster, platform: Platform, names: Collection[str]) -> Observation:
     """Observe the named nodes of a platform, including the hooks of their last operations."""
     taken_at = cluster.now()  # before the list, so that no health is taken as older than it is
-    view = await listed(cluster, platform, names)
-    await check_place(cluster, view)
-    found = await observation_of(cluster, platform, names, taken_at, view)
-    return await _with_hooks(cluster, found)
+    applications = await list_applications(cluster, platform, names)
+    await check_argocd_namespace(cluster, applications)
+    observation = await build_observation(cluster, platform, names, taken_at, applications)
+    return await _with_hooks(cluster, observation)
 
 
-async def observe_everything(cluster: Cluster) -> tuple[Platform, Observation]:
+async def observe_all_applications(cluster: ObservedCluster) -> tuple[Platform, Observation]:
     """Observe every Application of the cluster, as a platform without order whose stacks are Argo CD's projects."""
     taken_at = cluster.now()
-    found = await _list(cluster.reader, APPLICATIONS.everywhere)
-    platform = platform_of(found)
-    observation = await observation_of(cluster, platform, platform.subset, taken_at, found)
+    applications = await _list_by_key(cluster.reader, APPLICATIONS.everywhere)
+    platform = platform_from_applications(applications)
+    observation = await build_observation(cluster, platform, platform.managed_nodes, taken_at, applications)
     return platform, await _with_hooks(cluster, observation)
 
 
-async def check_place(cluster: Cluster, view: Listed) -> None:
+async def check_argocd_namespace(cluster: ObservedCluster, applications: ApplicationsByKey) -> None:
     """Raise `NoNamespace` if Argo CD's namespace contains no Application and does not exist."""
-    if any(namespace == cluster.argocd for namespace, _ in view):
+    if any(namespace == cluster.argocd_namespace for namespace, _ in applications):
         return
     try:
-        await cluster.reader.get(NAMESPACES.named(cluster.argocd))
+        await cluster.reader.get(NAMESPACES.named(cluster.argocd_namespace))
     except NotFound:
-        raise NoNamespace(cluster.argocd, cluster.reader.server) from None
+        raise NoNamespace(cluster.argocd_namespace, cluster.reader.server) from None
     except Forbidden:
         return  # it may still exist
 
 
-async def _with_hooks(cluster: Cluster, observation: Observation) -> Observation:
+async def _with_hooks(cluster: ObservedCluster, observation: Observation) -> Observation:
     snapshot = observation.snapshot
-    changed = await _with_read_hooks(cluster, observation.applications, snapshot.states)
-    return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed}))
+    changed_states = await _states_with_hooks(cluster, observation.applications, snapshot.states)
+    return replace(observation, snapshot=replace(snapshot, states={**snapshot.states, **changed_states}))
 
 
-def platform_of(listed: Listed) -> Platform:
+def platform_from_applications(applications: ApplicationsByKey) -> Platform:
     """A platform of these Applications, without dependencies."""
-    times = Counter(name for _, name in listed)
-    made: dict[str, nodes.Application] = {}
+    name_counts = Counter(name for _, name in applications)
+    platform_nodes: dict[str, nodes.ApplicationNode] = {}
     stacks: dict[str, list[str]] = {}
-    for (namespace, name), application in sorted(listed.items()):
-        node = name if times[name] == 1 else f"{namespace}/{name}"
-        project = project_of(application)
-        made[node] = nodes.Application(node, project, ApplicationRef(name, namespace))
-        stacks.setdefault(project, []).append(node)
-    rows = tuple(Stack(name, tuple(members)) for name, members in sorted(stacks.items()))
-    return Platform("all", rows, made, Graph.build(dict.fromkeys(made, ())), frozenset(made))
+    for (namespace, name), application in sorted(applications.items()):
+        node_name = name if name_counts[name] == 1 else f"{namespace}/{name}"
+        project = project_name(application)
+        platform_nodes[node_name] = nodes.ApplicationNode(node_name, project, ApplicationRef(name, namespace))
+        stacks.setdefault(project, []).append(node_name)
+    ordered_stacks = tuple(Stack(name, tuple(members)) for name, members in sorted(stacks.items()))
+    return Platform(
+        "all", ordered_stacks, platform_nodes, Graph.build(dict.fromkeys(platform_nodes, ())), frozenset(platform_nodes)
+    )
 
 
-async def observation_of(
-    cluster: Cluster, platform: Platform, names: Collection[str], taken_at: datetime, listed: Listed
+async def build_observation(
+    cluster: ObservedCluster,
+    platform: Platform,
+    names: Collection[str],
+    taken_at: datetime,
+    applications: ApplicationsByKey,
 ) -> Observation:
     refs = {name: platform.applications[name].target for name in sorted(names)}
-    places = {name: _place(cluster, ref) for name, ref in refs.items() if isinstance(ref, ApplicationRef)}
-    there = {name: listed[place] for name, place in places.items() if place in listed}
+    keys = {name: _application_key(cluster, ref) for name, ref in refs.items() if isinstance(ref, ApplicationRef)}
+    present = {name: applications[key] for name, key in keys.items() if key in applications}
     resources = {name: ref for name, ref in refs.items() if isinstance(ref, ResourceRef)}
-    states: dict[str, State] = {name: parse(application) for name, application in there.items()}
+    states: dict[str, NodeState] = {name: parse_application(application) for name, application in present.items()}
     states |= await _resource_states(cluster, resources)
-    states |= _without_nodes(there, states, places)
-    snapshot = Snapshot(taken_at, states, _parents(listed, places))
-    return Observation(snapshot, _judged(there.values()), _annotated(cluster, platform, listed), there)
+    states |= _states_without_children(present, states, keys)
+    snapshot = Snapshot(taken_at, states, _parents(applications, keys))
+    return Observation(
+        snapshot, _assessed_kinds(present.values()), _annotated_dependencies(cluster, platform, applications), present
+    )
 
 
-def _annotated(cluster: Cluster, platform: Platform, listed: Listed) -> Mapping[str, tuple[str, ...]]:
-    found = {}
+def _annotated_dependencies(
+    cluster: ObservedCluster, platform: Platform, applications: ApplicationsByKey
+) -> Mapping[str, tuple[str, ...]]:
+    dependencies = {}
     for name, node in platform.applications.items():
-        application = listed.get(_place(cluster, node.target)) if isinstance(node.target, ApplicationRef) else None
-        if application and (said := depends_on(application.metadata)) is not None:
-            found[name] = said
-    return found
+        application = (
+            applications.get(_application_key(cluster, node.target))
+            if isinstance(node.target, ApplicationRef)
+            else None
+        )
+        if application and (names := declared_dependencies(application.metadata)) is not None:
+            dependencies[name] = names
+    return dependencies
 
 
-def _parents(listed: Listed, places: Mapping[str, Place]) -> dict[str, Parent]:
+def _parents(applications: ApplicationsByKey, keys: Mapping[str, ObjectKey]) -> dict[str, ParentApplication]:
     """The parents of nodes that another Application defines, by node."""
-    found: dict[Place, Parent] = {}
-    for application in listed.values():
-        for child, is_followed in children(application):
-            found[child] = parent_of(application, is_followed=is_followed)
-    return {name: found[place] for name, place in places.items() if place in found}
+    parents: dict[ObjectKey, ParentApplication] = {}
+    for application in applications.values():
+        for child, is_child_in_sync in child_applications(application):
+            parents[child] = parse_parent(application, is_child_in_sync=is_child_in_sync)
+    return {name: parents[key] for name, key in keys.items() if key in parents}
 
 
-def _without_nodes(
-    there: Mapping[str, Application], states: Mapping[str, State], places: Mapping[str, Place]
-) -> dict[str, State]:
+def _states_without_children(
+    applications: Mapping[str, Application], states: Mapping[str, NodeState], keys: Mapping[str, ObjectKey]
+) -> dict[str, NodeState]:
     """Count a parent as Synced if only child nodes are out of sync: these are synced in their own turn."""
-    changed: dict[str, State] = {}
-    for name, application in there.items():
+    changed: dict[str, NodeState] = {}
+    for name, application in applications.items():
         state = states[name]
-        if isinstance(state, ApplicationState) and state.sync is Sync.OUT_OF_SYNC:
-            rows = rows_out_of_sync(application, without=frozenset(places.values()))
-            if not rows and rows_out_of_sync(application, without=()):
-                changed[name] = replace(state, sync=Sync.SYNCED)
+        if isinstance(state, ApplicationState) and state.sync is SyncStatus.OUT_OF_SYNC:
+            rows = out_of_sync_resources(application, exclude=frozenset(keys.values()))
+            if not rows and out_of_sync_resources(application, exclude=()):
+                changed[name] = replace(state, sync=SyncStatus.SYNCED)
     return changed
 
 
-def _place(cluster: Cluster, ref: ApplicationRef) -> Place:
-    return (ref.namespace or cluster.argocd, ref.name)
+def _application_key(cluster: ObservedCluster, ref: ApplicationRef) -> ObjectKey:
+    return (ref.namespace or cluster.argocd_namespace, ref.name)
 
 
-async def listed(cluster: Cluster, platform: Platform, names: Collection[str]) -> Listed:
+async def list_applications(cluster: ObservedCluster, platform: Platform, names: Collection[str]) -> ApplicationsByKey:
     """List Applications with one request: of the namespace that contains all these nodes, or of the whole cluster."""
     refs = [platform.applications[name].target for name in names]
-    namespaces = {_place(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
+    namespaces = {_application_key(cluster, ref)[0] for ref in refs if isinstance(ref, ApplicationRef)}
     if not namespaces:
         return {}
-    only = next(iter(namespaces)) if len(namespaces) == 1 else ""
-    return await _list(cluster.reader, APPLICATIONS.within(only) if only else APPLICATIONS.everywhere)
+    single_namespace = next(iter(namespaces)) if len(namespaces) == 1 else ""
+    return await _list_by_key(
+        cluster.reader, APPLICATIONS.in_namespace(single_namespace) if single_namespace else APPLICATIONS.everywhere
+    )
 
 
-async def _list(reader: KubeReader, ref: Ref) -> Listed:
+async def _list_by_key(reader: KubeReader, ref: Ref) -> ApplicationsByKey:
     try:
         listing = await reader.list(ref, Application)
     except NotFound as error:
@@ -233,17 +254,17 @@ async def _list(reader: KubeReader, ref: Ref) -> Listed:
     return {(item.metadata.namespace, item.metadata.name): item for item in listing.items}
 
 
-def _judged(applications: Iterable[Application]) -> frozenset[ResourceKind]:
+def _assessed_kinds(applications: Iterable[Application]) -> frozenset[ResourceKind]:
     return frozenset().union(*(kinds_with_health(application) for application in applications))
 
 
-async def _resource_states(cluster: Cluster, refs: Mapping[str, ResourceRef]) -> dict[str, State]:
+async def _resource_states(cluster: ObservedCluster, refs: Mapping[str, ResourceRef]) -> dict[str, NodeState]:
     """States of objects that are themselves nodes; an object that does not exist has none."""
-    found = {name: await resource_state(cluster, ref) for name, ref in refs.items()}
-    return {name: state for name, state in found.items() if state is not None}
+    states = {name: await read_resource_state(cluster, ref) for name, ref in refs.items()}
+    return {name: state for name, state in states.items() if state is not None}
 
 
-async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | None:
+async def read_resource_state(cluster: ObservedCluster, ref: ResourceRef) -> ResourceState | None:
     """Read and assess an object; `None` if it does not exist or its kind is not served."""
     group, _, version = ref.api_version.rpartition("/")
     try:
@@ -256,37 +277,45 @@ async def resource_state(cluster: Cluster, ref: ResourceRef) -> ResourceState | 
         return None
     except KubeError as error:  # a later read may succeed; one object must not end the run
         return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
-    return await cluster.judge.judge(item)
+    return await cluster.assessor.assess(item)
 
 
-async def _with_read_hooks(
-    cluster: Cluster, applications: Mapping[str, Application], states: Mapping[str, State]
-) -> dict[str, State]:
+async def _states_with_hooks(
+    cluster: ObservedCluster, applications: Mapping[str, Application], states: Mapping[str, NodeState]
+) -> dict[str, NodeState]:
     """States with the hooks of the last operation, as the hook objects describe them; reads nothing without hooks."""
-    rows = {name: found for name, application in applications.items() if (found := hook_rows(application))}
+    rows = {
+        name: application_hooks
+        for name, application in applications.items()
+        if (application_hooks := hook_resources(application))
+    }
     if not rows:
         return {}
     try:
-        discovery, changed = await cluster.served.discovery(), dict[str, "State"]()
+        discovery, changed = await cluster.served.discovery(), dict[str, "NodeState"]()
     except KubeError:
         return {}
-    for name, found in rows.items():
+    for name, application_hooks in rows.items():
         state = states[name]
         assert isinstance(state, ApplicationState)
         if state.operation:
-            read = [row.hook(await _annotations(cluster.reader, discovery, row)) for row in found]
-            hooks = tuple(hook for hook in read if hook)
+            parsed = [
+                row.parse_hook(await _hook_annotations(cluster.reader, discovery, row)) for row in application_hooks
+            ]
+            hooks = tuple(hook for hook in parsed if hook)
             changed[name] = replace(state, operation=replace(state.operation, hooks=hooks))
     return changed
 
 
-async def _annotations(reader: KubeReader, discovery: Discovery, row: HookRow) -> Mapping[str, str]:
+async def _hook_annotations(reader: KubeReader, discovery: Discovery, row: HookResource) -> Mapping[str, str]:
     """Annotations of a hook; empty if it was deleted after it ran, or may not be read."""
     resource = discovery.find(row.kind, row.group, row.version)
     if resource is None or not row.name:
         return {}
     try:
-        found = await reader.get(resource.named(row.name, row.namespace if resource.namespaced else ""), _Marked)
+        hook = await reader.get(
+            resource.named(row.name, row.namespace if resource.namespaced else ""), _AnnotatedObject
+        )
     except KubeError:
         return {}
-    return found.metadata.annotations
+    return hook.metadata.annotations

@@ -13,33 +13,35 @@ from typing import TYPE_CHECKING
 from windlass.argo import policy_reports
 from windlass.core.platform import gates
 from windlass.core.platform.model import scopes
-from windlass.core.platform.model.health import Health, worst_of
+from windlass.core.platform.model.health import Health, worst_health
 from windlass.core.platform.model.scopes import Scope
-from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, wanted_revisions
+from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, desired_revisions
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.compliance import Rule
-from windlass.core.platform.reporting.reports import Action, ApiCalls, Ending, Run
-from windlass.operations.object_health import inspect, places_of
-from windlass.operations.observation import observe, observe_everything, platform_of
+from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
+from windlass.operations.object_health import application_keys, find_unhealthy_objects
+from windlass.operations.observation import observe, observe_all_applications, platform_from_applications
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from windlass.argo.cd.applications import Application
-    from windlass.core.platform.model.applications import Patience, Platform
-    from windlass.core.platform.model.snapshots import State
+    from windlass.core.platform.model.applications import NodeTiming, Platform
+    from windlass.core.platform.model.snapshots import NodeState
     from windlass.core.platform.reporting.reports import Component, Report
-    from windlass.operations.object_health import Sick
-    from windlass.operations.observation import Cluster, Observation
+    from windlass.operations.object_health import UnhealthyObject
+    from windlass.operations.observation import Observation, ObservedCluster
 
-SETTLING = gates.SETTLED_AFTER + timedelta(seconds=2)  # by then every health reflects the last operation, or never will
-LINES = 10  # on the objects of one Application; more lines do not help
-PAUSE = 1.0  # seconds between two observations while a health is not settled
-EVERYTHING = "all Applications"
-WHOLE = Scope()
-_PASSING = {gates.Reason.NOT_FRESH, gates.Reason.NOT_COMPARED}
-_MEANING = {
+SETTLING_TIMEOUT = gates.SETTLE_TIME + timedelta(
+    seconds=2
+)  # by then every health reflects the last operation, or never will
+MAX_OBJECT_LINES = 10  # on the objects of one Application; more lines do not help
+SETTLING_POLL_INTERVAL = 1.0  # seconds between two observations while a health is not settled
+ALL_APPLICATIONS = "all Applications"
+WHOLE_PLATFORM = Scope()
+_TRANSIENT_REASONS = {gates.Reason.NOT_FRESH, gates.Reason.NOT_COMPARED}
+_HEALTH_BY_REASON = {
     gates.Reason.OPERATION_REQUESTED: Health.PROGRESSING,
     gates.Reason.OPERATION_RUNNING: Health.PROGRESSING,
     gates.Reason.DELETING: Health.DEGRADED,
@@ -48,139 +50,151 @@ _MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ValidateRequest:
     """What `validate` was asked to check; `platform` is `None` for all Applications of the cluster."""
 
     environment: str
     platform: Platform | None = None
-    scope: Scope = WHOLE
+    scope: Scope = WHOLE_PLATFORM
     is_strict: bool = False
 
 
-async def validate(cluster: Cluster, wish: Wish) -> Report:
+async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report:
     started = cluster.now()
-    platform, observation = await _settled(cluster, wish)
-    names = scopes.selected(platform, wish.scope)
-    here = _here(observation)
-    critical = {name: application for name, application in here.items() if platform.applications[name].critical}
-    sick = await inspect(cluster, critical, without=places_of(observation.applications.values()))
-    snapshot = inspected(proven(observation.snapshot, platform), sick)
-    findings = compliance.findings(snapshot, observation.judged_kinds | cluster.judge.kinds)
-    if wish.platform is None:  # no platform file gives an order that could be bypassed
+    platform, observation = await _observe_until_settled(cluster, request)
+    names = scopes.selected_nodes(platform, request.scope)
+    local_applications = _local_applications(observation)
+    critical = {
+        name: application for name, application in local_applications.items() if platform.applications[name].critical
+    }
+    unhealthy = await find_unhealthy_objects(
+        cluster, critical, exclude=application_keys(observation.applications.values())
+    )
+    snapshot = with_object_health(with_proven_health(observation.snapshot, platform), unhealthy)
+    findings = compliance.findings(snapshot, observation.assessed_kinds | cluster.assessor.kinds)
+    if request.platform is None:  # no platform file gives an order that could be bypassed
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
-    if here:
-        findings += policy_reports.findings(await policy_reports.read(cluster.reader), here)
-    run = _run(wish, started, cluster)
-    lines = {name: tuple(map(str, found[:LINES])) for name, found in sick.items()}
-    report = reports.of_validate(run, platform, names, Ending(snapshot, lines), findings)
-    return replace(report, components=tuple(_evident(each, platform, snapshot) for each in report.components))
+    if local_applications:
+        findings += policy_reports.findings(
+            await policy_reports.read_policy_reports(cluster.reader), local_applications
+        )
+    record = _run_record(request, started, cluster)
+    lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
+    report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
+    return replace(report, components=tuple(_with_evidence(each, platform, snapshot) for each in report.components))
 
 
-async def validate_within(seconds: float, cluster: Cluster, wish: Wish) -> Report:
+async def validate_with_timeout(timeout: float, cluster: ObservedCluster, request: ValidateRequest) -> Report:
     """Validate; if that takes too long, return a report that says so."""
-    started, platform = cluster.now(), wish.platform or platform_of({})
+    started, platform = cluster.now(), request.platform or platform_from_applications({})
     try:
-        async with asyncio.timeout(seconds):
-            return await validate(cluster, wish)
+        async with asyncio.timeout(timeout):
+            return await validate(cluster, request)
     except TimeoutError:
-        run = replace(_run(wish, started, cluster), is_out_of_time=True)
-        report = reports.of_nothing(run, platform, scopes.selected(platform, wish.scope))
+        record = replace(_run_record(request, started, cluster), is_out_of_time=True)
+        report = reports.unobserved_report(record, platform, scopes.selected_nodes(platform, request.scope))
         return replace(report, notices=("out of time (see --timeout): nothing is known",))
 
 
-def _run(wish: Wish, started: datetime, cluster: Cluster) -> Run:
+def _run_record(request: ValidateRequest, started: datetime, cluster: ObservedCluster) -> RunRecord:
     counts = cluster.reader.counts
-    return Run(
+    return RunRecord(
         action=Action.VALIDATE,
-        environment=wish.environment,
-        scope=str(wish.scope) if wish.platform else EVERYTHING,
+        environment=request.environment,
+        scope=str(request.scope) if request.platform else ALL_APPLICATIONS,
         started=started,
         finished=cluster.now(),
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
-        is_strict=wish.is_strict,
-        argocd=cluster.argocd,
+        is_strict=request.is_strict,
+        argocd_namespace=cluster.argocd_namespace,
     )
 
 
-def _here(observation: Observation) -> Mapping[str, Application]:
+def _local_applications(observation: Observation) -> Mapping[str, Application]:
     """Applications deployed to this cluster; for those in other clusters only the status from Argo CD is available."""
     states = observation.snapshot.states
     remote = {name for name, state in states.items() if isinstance(state, ApplicationState) and state.is_remote}
     return {name: application for name, application in observation.applications.items() if name not in remote}
 
 
-def inspected(snapshot: Snapshot, sick: Mapping[str, Sequence[Sick]]) -> Snapshot:
+def with_object_health(snapshot: Snapshot, unhealthy: Mapping[str, Sequence[UnhealthyObject]]) -> Snapshot:
     """Lower the health of each Application to that of its worst object.
 
     The message names that object, unless Argo CD shows the Application as unhealthy with a message of its own.
     """
-    states = {name: _no_better(state, sick.get(name, ())) for name, state in snapshot.states.items()}
+    states = {
+        name: _state_with_object_health(state, unhealthy.get(name, ())) for name, state in snapshot.states.items()
+    }
     return replace(snapshot, states=states)
 
 
-def _no_better(state: State, sick: Sequence[Sick]) -> State:
-    if not sick:
+def _state_with_object_health(state: NodeState, unhealthy: Sequence[UnhealthyObject]) -> NodeState:
+    if not unhealthy:
         return state
-    worst = worst_of(each.health for each in sick)
-    first = next(each for each in sick if each.health is worst)
-    more = f" (and {len(sick) - 1} more)" if len(sick) > 1 else ""
-    said = "" if state.health is Health.HEALTHY else state.health_message
-    return replace(state, health=worst_of([state.health, worst]), health_message=said or f"{first}{more}")
+    worst = worst_health(each.health for each in unhealthy)
+    first = next(each for each in unhealthy if each.health is worst)
+    more = f" (and {len(unhealthy) - 1} more)" if len(unhealthy) > 1 else ""
+    message = "" if state.health is Health.HEALTHY else state.health_message
+    return replace(state, health=worst_health([state.health, worst]), health_message=message or f"{first}{more}")
 
 
-def _evident(component: Component, platform: Platform, snapshot: Snapshot) -> Component:
+def _with_evidence(component: Component, platform: Platform, snapshot: Snapshot) -> Component:
     """Add the evidence for its health to a healthy component."""
     if component.health is not Health.HEALTHY:
         return component
-    patience = platform.applications[component.name].patience
-    judgement = _judgement(snapshot.states[component.name], patience, snapshot.taken_at)
-    return replace(component, evidence=judgement.evidence) if isinstance(judgement, gates.Open) else component
+    timing = platform.applications[component.name].timing
+    decision = _gate_decision(snapshot.states[component.name], timing, snapshot.taken_at)
+    return replace(component, evidence=decision.evidence) if isinstance(decision, gates.Open) else component
 
 
-async def _settled(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
+async def _observe_until_settled(cluster: ObservedCluster, request: ValidateRequest) -> tuple[Platform, Observation]:
     """Observe again while an operation has just ended and the health shown may predate its end."""
     clock = cluster.reader.clock
-    began = clock.monotonic()
+    started = clock.monotonic()
     while True:
-        platform, found = await _look(cluster, wish)
-        taken, states = found.snapshot.taken_at, found.snapshot.states
-        judged = [_closed(state, platform.applications[name].patience, taken) for name, state in states.items()]
-        is_settled = not any(closed and closed.reason in _PASSING for closed in judged)
-        if is_settled or clock.monotonic() - began > SETTLING.total_seconds():
-            return platform, found
-        await clock.sleep(PAUSE)
+        platform, observation = await _observe(cluster, request)
+        taken_at, states = observation.snapshot.taken_at, observation.snapshot.states
+        closed_gates = [
+            _closed_gate(state, platform.applications[name].timing, taken_at) for name, state in states.items()
+        ]
+        is_settled = not any(closed and closed.reason in _TRANSIENT_REASONS for closed in closed_gates)
+        if is_settled or clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds():
+            return platform, observation
+        await clock.sleep(SETTLING_POLL_INTERVAL)
 
 
-async def _look(cluster: Cluster, wish: Wish) -> tuple[Platform, Observation]:
-    if wish.platform is None:
-        return await observe_everything(cluster)
-    return wish.platform, await observe(cluster, wish.platform, scopes.selected(wish.platform, wish.scope))
+async def _observe(cluster: ObservedCluster, request: ValidateRequest) -> tuple[Platform, Observation]:
+    if request.platform is None:
+        return await observe_all_applications(cluster)
+    return request.platform, await observe(
+        cluster, request.platform, scopes.selected_nodes(request.platform, request.scope)
+    )
 
 
-def proven(snapshot: Snapshot, platform: Platform) -> Snapshot:
+def with_proven_health(snapshot: Snapshot, platform: Platform) -> Snapshot:
     """Replace Healthy that lacks proof by what the closed gate says; any worse health is believed without proof."""
     states = {
-        name: _proven(state, platform.applications[name].patience, snapshot.taken_at)
+        name: _state_with_proven_health(state, platform.applications[name].timing, snapshot.taken_at)
         for name, state in snapshot.states.items()
     }
     return replace(snapshot, states=states)
 
 
-def _proven(state: State, patience: Patience, now: datetime) -> State:
-    closed = _closed(state, patience, now) if state.health is Health.HEALTHY else None
+def _state_with_proven_health(state: NodeState, timing: NodeTiming, now: datetime) -> NodeState:
+    closed = _closed_gate(state, timing, now) if state.health is Health.HEALTHY else None
     if closed is None:
         return state
-    return replace(state, health=_MEANING.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
+    return replace(state, health=_HEALTH_BY_REASON.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
 
 
-def _closed(state: State, patience: Patience, now: datetime) -> gates.Closed | None:
-    judgement = _judgement(state, patience, now)
-    return None if isinstance(judgement, gates.Open) else judgement
+def _closed_gate(state: NodeState, timing: NodeTiming, now: datetime) -> gates.Closed | None:
+    decision = _gate_decision(state, timing, now)
+    return None if isinstance(decision, gates.Open) else decision
 
 
-def _judgement(state: State, patience: Patience, now: datetime) -> gates.Judgement:
+def _gate_decision(state: NodeState, timing: NodeTiming, now: datetime) -> gates.GateDecision:
     """Evaluate the gate on one observation, without the stability period: one observation cannot show a duration."""
-    wanted = gates.Wanted((), (), replace(patience, stability=timedelta(0)))
+    target = gates.GateTarget((), (), replace(timing, stability=timedelta(0)))
     if isinstance(state, ApplicationState):
-        wanted = replace(wanted, revisions=wanted_revisions(state), sources=state.sources)
-    return gates.judge(wanted, gates.first_seen(state, now), now)
+        target = replace(target, revisions=desired_revisions(state), sources=state.sources)
+    return gates.evaluate_gate(target, gates.start_history(state, now), now)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed, parse
+from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed, parse_application
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, Open, Reason, Seen, Wait, Wanted
-from windlass.core.platform.model.applications import Patience
-from windlass.core.platform.model.snapshots import ApplicationState, Phase, Sync, wanted_revisions
+from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Reason, Wait
+from windlass.core.platform.model.applications import NodeTiming
+from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, SyncStatus, desired_revisions
 from windlass.core.platform.planning.plans import is_drifting
 from windlass.kube.api_errors import KubeError, NotFound
 from windlass.kube.client.readers import Selection
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from windlass.core.platform.gates import Judgement
+    from windlass.core.platform.gates import GateDecision
     from windlass.core.platform.model.applications import ApplicationRef
-    from windlass.operations.observation import Cluster
+    from windlass.operations.observation import ObservedCluster
 
-TICK = 1.0  # seconds; evaluate again even without a change, because some proof depends on elapsed time
+REEVALUATE_INTERVAL = 1.0  # seconds; evaluate again even without a change, because some proof depends on elapsed time
 FOREVER = timedelta(days=36_500)  # the caller sets the timeout
-PATIENCE = Patience(sync=FOREVER, health=FOREVER)
-_ABBREVIATED = re.compile(r"[0-9a-f]{7,63}")
+NODE_TIMING = NodeTiming(sync=FOREVER, health=FOREVER)
+_ABBREVIATED_COMMIT = re.compile(r"[0-9a-f]{7,63}")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WaitRequest:
     """What `wait` was asked to wait for.
 
     `revisions`: empty for the target revision of the Application; one to match any source; several, one per source.
@@ -44,148 +44,163 @@ class Wish:
 
     target: ApplicationRef
     revisions: tuple[str, ...] = ()
-    limit: timedelta = FOREVER
+    timeout: timedelta = FOREVER
 
 
 @dataclass(frozen=True, slots=True)
-class OutOfTime:
+class WaitTimeout:
     """The timeout passed; `detail` says what was still missing."""
 
     detail: str
 
 
-Told = ApplicationState | None | KubeError
+WatchUpdate = ApplicationState | None | KubeError
 
 
 @dataclass(slots=True)
-class _Memory:
+class _WaitProgress:
     """What was observed so far, and since when the last operation has been a failed one."""
 
     reflector: Reflector[Application]
-    seen: Seen | None = None
+    history: GateHistory | None = None
     failed_since: datetime | None = None
-    told: str = ""
-    states: asyncio.Queue[Told] = field(default_factory=asyncio.Queue)
+    last_message: str = ""
+    updates: asyncio.Queue[WatchUpdate] = field(default_factory=asyncio.Queue)
 
 
-async def wait(cluster: Cluster, wish: Wish, tell: Callable[[str], None]) -> Open | Failed | OutOfTime:
+async def wait(
+    cluster: ObservedCluster, request: WaitRequest, on_progress: Callable[[str], None]
+) -> Open | Failed | WaitTimeout:
     """Wait for the Application; call `on_progress` with what is missing whenever that changes."""
-    select = Selection(fields=f"metadata.name={wish.target.name}")
-    ref = APPLICATIONS.within(wish.target.namespace or cluster.argocd)
+    select = Selection(fields=f"metadata.name={request.target.name}")
+    ref = APPLICATIONS.in_namespace(request.target.namespace or cluster.argocd_namespace)
     reflector = Reflector(cluster.reader, ref, Application, select=select)
-    memory = _Memory(reflector)
+    progress = _WaitProgress(reflector)
     async with asyncio.TaskGroup() as tasks:
-        following = tasks.create_task(_follow(reflector, memory.states))
+        watch_task = tasks.create_task(_watch_application(reflector, progress.updates))
         try:
-            async with asyncio.timeout(wish.limit.total_seconds()):
-                end = await _end(cluster, wish, memory, tell)
+            async with asyncio.timeout(request.timeout.total_seconds()):
+                result = await _wait_for_result(cluster, request, progress, on_progress)
         except TimeoutError:
-            end = OutOfTime(memory.told or "the server has not answered")
+            result = WaitTimeout(progress.last_message or "the server has not answered")
         finally:
-            following.cancel()
-    if isinstance(end, NotFound):
-        raise NotServed(end.where) from None
-    if isinstance(end, KubeError):
-        raise end
-    return end
+            watch_task.cancel()
+    if isinstance(result, NotFound):
+        raise NotServed(result.where) from None
+    if isinstance(result, KubeError):
+        raise result
+    return result
 
 
-async def _end(
-    cluster: Cluster, wish: Wish, memory: _Memory, tell: Callable[[str], None]
-) -> Open | Failed | OutOfTime | KubeError:
+async def _wait_for_result(
+    cluster: ObservedCluster, request: WaitRequest, progress: _WaitProgress, on_progress: Callable[[str], None]
+) -> Open | Failed | WaitTimeout | KubeError:
     while True:
-        if (error := await _look(cluster, memory)) is not None:
+        if (error := await _record_next_update(cluster, progress)) is not None:
             return error
-        judgement = _judged(wish, memory, cluster.now())
-        if isinstance(judgement, Open | Failed):
-            return judgement
-        trouble = memory.reflector.trouble
-        detail = f"no news from the server: {trouble.what}" if trouble else judgement.detail
-        if detail != memory.told:
-            memory.told = detail
-            tell(detail)
+        decision = _evaluate(request, progress, cluster.now())
+        if isinstance(decision, Open | Failed):
+            return decision
+        watch_error = progress.reflector.current_error
+        detail = f"no news from the server: {watch_error.what}" if watch_error else decision.detail
+        if detail != progress.last_message:
+            progress.last_message = detail
+            on_progress(detail)
 
 
-async def _follow(reflector: Reflector[Application], states: asyncio.Queue[Told]) -> None:
+async def _watch_application(reflector: Reflector[Application], updates: asyncio.Queue[WatchUpdate]) -> None:
     """Queue every state in order; `None` if the Application does not exist."""
     try:
         async for change in reflector.changes():
             if change.new is not None:
-                states.put_nowait(parse(change.new))
+                updates.put_nowait(parse_application(change.new))
             elif change.old is not None or not reflector.view:
-                states.put_nowait(None)
+                updates.put_nowait(None)
     except KubeError as error:
-        states.put_nowait(error)
+        updates.put_nowait(error)
 
 
-async def _look(cluster: Cluster, memory: _Memory) -> KubeError | None:
+async def _record_next_update(cluster: ObservedCluster, progress: _WaitProgress) -> KubeError | None:
     """Record the next state, or none after `REEVALUATE_INTERVAL`; wait for the first one without limit.
 
     Return the error if the watch failed.
     """
     try:
-        async with asyncio.timeout(TICK if memory.seen else None):
-            state = await memory.states.get()
+        async with asyncio.timeout(REEVALUATE_INTERVAL if progress.history else None):
+            state = await progress.updates.get()
     except TimeoutError:
         return None
     if isinstance(state, KubeError):
         return state
     now = cluster.now()
-    memory.seen = gates.followed(memory.seen, state, now) if memory.seen else gates.first_seen(state, now)
-    has_failed = state is not None and _has_failed(state)
-    memory.failed_since = (memory.failed_since or now) if has_failed else None
+    progress.history = (
+        gates.extend_history(progress.history, state, now) if progress.history else gates.start_history(state, now)
+    )
+    has_failed_operation = state is not None and _has_failed_operation(state)
+    progress.failed_since = (progress.failed_since or now) if has_failed_operation else None
     return None
 
 
-def _judged(wish: Wish, memory: _Memory, now: datetime) -> Judgement:
-    seen = memory.seen
-    assert seen is not None
-    state = seen.last
+def _evaluate(request: WaitRequest, progress: _WaitProgress, now: datetime) -> GateDecision:
+    history = progress.history
+    assert history is not None
+    state = history.latest
     if not isinstance(state, ApplicationState):
-        was_there = seen.before is not None or bool(seen.earlier_revisions)
-        return Failed(Reason.ABSENT, "it was deleted") if was_there else Wait(Reason.ABSENT, "it does not exist yet")
-    wanted = _wanted(wish.revisions, state)
-    judgement = gates.judge(Wanted(wanted, state.sources, PATIENCE), seen, now)
-    if isinstance(judgement, Open) and state.sync is not Sync.SYNCED and not is_drifting(state, wanted):
-        judgement = Wait(Reason.NOT_COMPARED, f"it is {state.sync} at {gates.short(state.revisions)}")
-    if isinstance(judgement, Open | Failed) or memory.failed_since is None:
-        return judgement
-    return _failed_operation(wish, state, now - memory.failed_since) or judgement
+        has_existed = history.initial is not None or bool(history.earlier_revisions)
+        return Failed(Reason.ABSENT, "it was deleted") if has_existed else Wait(Reason.ABSENT, "it does not exist yet")
+    revisions = _revisions_to_await(request.revisions, state)
+    decision = gates.evaluate_gate(GateTarget(revisions, state.sources, NODE_TIMING), history, now)
+    if isinstance(decision, Open) and state.sync is not SyncStatus.SYNCED and not is_drifting(state, revisions):
+        decision = Wait(Reason.NOT_COMPARED, f"it is {state.sync} at {gates.abbreviate(state.revisions)}")
+    if isinstance(decision, Open | Failed) or progress.failed_since is None:
+        return decision
+    return _operation_failure(request, state, now - progress.failed_since) or decision
 
 
-def _has_failed(state: ApplicationState) -> bool:
+def _has_failed_operation(state: ApplicationState) -> bool:
     """Whether the last operation failed, no other one is requested, and the Application is not in sync."""
     operation = state.operation
-    if operation is None or state.operation_requested or state.sync is Sync.SYNCED:
+    if operation is None or state.operation_requested or state.sync is SyncStatus.SYNCED:
         return False
-    return operation.phase in {Phase.FAILED, Phase.ERROR}
+    return operation.phase in {OperationPhase.FAILED, OperationPhase.ERROR}
 
 
-def _failed_operation(wish: Wish, state: ApplicationState, lasted: timedelta) -> Failed | None:
+def _operation_failure(request: WaitRequest, state: ApplicationState, duration: timedelta) -> Failed | None:
     """The failure, once it has lasted for the grace period: another client may be about to retry.
 
     A failed operation on another revision does not count.
     """
     operation = state.operation
     assert operation is not None
-    is_ours = not wish.revisions or not operation.revisions or _wanted(wish.revisions, state) == operation.revisions
-    if not is_ours or lasted < PATIENCE.degraded_grace:
+    is_requested_revision = (
+        not request.revisions
+        or not operation.revisions
+        or _revisions_to_await(request.revisions, state) == operation.revisions
+    )
+    if not is_requested_revision or duration < NODE_TIMING.degraded_grace:
         return None
-    said = f": {operation.message}" if operation.message else ""
-    return Failed(Reason.OPERATION_FAILED, f"its operation ended {operation.phase}{said}")
+    message = f": {operation.message}" if operation.message else ""
+    return Failed(Reason.OPERATION_FAILED, f"its operation ended {operation.phase}{message}")
 
 
-def _wanted(asked: tuple[str, ...], state: ApplicationState) -> tuple[str, ...]:
+def _revisions_to_await(requested: tuple[str, ...], state: ApplicationState) -> tuple[str, ...]:
     """The revisions to wait for; an abbreviated commit stands for the commit shown, if that starts with it."""
-    shown = state.revisions
-    if not asked:
-        return wanted_revisions(state)
-    if len(asked) == 1:
-        return shown if any(_is(revision, asked[0]) for revision in shown) else asked * max(1, len(state.sources))
-    if len(asked) != len(shown):
-        return asked
-    return tuple(each if _is(each, wish) else wish for each, wish in zip(shown, asked, strict=True))
+    current = state.revisions
+    if not requested:
+        return desired_revisions(state)
+    if len(requested) == 1:
+        return (
+            current
+            if any(_matches_revision(revision, requested[0]) for revision in current)
+            else requested * max(1, len(state.sources))
+        )
+    if len(requested) != len(current):
+        return requested
+    return tuple(
+        current_revision if _matches_revision(current_revision, requested_revision) else requested_revision
+        for current_revision, requested_revision in zip(current, requested, strict=True)
+    )
 
 
-def _is(shown: str, asked: str) -> bool:
-    return shown == asked or (bool(_ABBREVIATED.fullmatch(asked)) and shown.startswith(asked))
+def _matches_revision(current: str, requested: str) -> bool:
+    return current == requested or (bool(_ABBREVIATED_COMMIT.fullmatch(requested)) and current.startswith(requested))

@@ -20,26 +20,26 @@ SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # no vowels, so that a generated
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class SandboxClock:
     now: Callable[[], datetime]
     sleep: Callable[[float], Awaitable[None]]
-    chance: random.Random
+    rng: random.Random
     speed: float = 1.0
     """Sandbox seconds per second of the event loop."""
 
     def timestamp(self) -> str:
-        return told(self.now())
+        return format_timestamp(self.now())
 
     def uid(self) -> str:
-        return str(UUID(int=self.chance.getrandbits(128), version=4))
+        return str(UUID(int=self.rng.getrandbits(128), version=4))
 
-    def suffix(self) -> str:
-        return "".join(self.chance.choice(SUFFIX_LETTERS) for _ in range(5))
+    def name_suffix(self) -> str:
+        return "".join(self.rng.choice(SUFFIX_LETTERS) for _ in range(5))
 
-    async def wait(self, event: asyncio.Event, moments: list[datetime]) -> None:
+    async def wait(self, event: asyncio.Event, deadlines: list[datetime]) -> None:
         """Wait until the event is set, and set it at the earliest deadline. Without deadlines no timer is started."""
-        left = [(moment - self.now()).total_seconds() / self.speed for moment in moments]
-        timer = asyncio.get_running_loop().call_later(min(left), event.set) if left else None
+        delays = [(moment - self.now()).total_seconds() / self.speed for moment in deadlines]
+        timer = asyncio.get_running_loop().call_later(min(delays), event.set) if delays else None
         try:
             await event.wait()
         finally:
@@ -48,22 +48,22 @@ class Sources:
 
 
 @lru_cache(maxsize=64)
-def told(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """A time as objects store it (RFC 3339, whole seconds). Cached, because most times are formatted many times."""
     return moment.isoformat()[:19] + "Z"
 
 
-def real(speed: float = 1.0, seed: int | None = None) -> Sources:
+def real_clock(speed: float = 1.0, seed: int | None = None) -> SandboxClock:
     """A clock that starts at the current wall time and runs `speed` times as fast.
 
     Random numbers are unpredictable without a seed.
     """
 
-    def wall() -> datetime:
+    def wall_time() -> datetime:
         return datetime.now(UTC)  # noqa: TID251 - the only place of the sandbox that reads the wall clock
 
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds / speed)  # noqa: TID251 - the only place of the sandbox that really sleeps
 
-    began = wall()
-    return Sources(lambda: began + (wall() - began) * speed, sleep, random.Random(seed), speed)  # noqa: S311 - no secrets
+    started_at = wall_time()
+    return SandboxClock(lambda: started_at + (wall_time() - started_at) * speed, sleep, random.Random(seed), speed)  # noqa: S311 - no secrets

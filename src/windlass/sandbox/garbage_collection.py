@@ -9,247 +9,258 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from windlass.sandbox.apiserver.access.authentication import controller
-from windlass.sandbox.apiserver.deletes import FOREGROUND, ORPHAN
-from windlass.sandbox.apiserver.faults import Severed
+from windlass.sandbox.apiserver.access.authentication import controller_user
+from windlass.sandbox.apiserver.deletes import FOREGROUND_FINALIZER, ORPHAN_FINALIZER
+from windlass.sandbox.apiserver.faults import ConnectionSevered
 from windlass.sandbox.apiserver.objects import custom_resources
-from windlass.sandbox.apiserver.objects.name_rules import CLEANUP
-from windlass.sandbox.apiserver.requests import Options
-from windlass.sandbox.apiserver.wire.api_status import Refusal
-from windlass.sandbox.in_process_client import Caller
+from windlass.sandbox.apiserver.objects.name_rules import CRD_CLEANUP_FINALIZER
+from windlass.sandbox.apiserver.requests import RequestOptions
+from windlass.sandbox.apiserver.wire.api_status import StatusError
+from windlass.sandbox.in_process_client import InProcessClient
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.server import Server
-    from windlass.sandbox.apiserver.store import Change, Stored
+    from windlass.sandbox.apiserver.server import ApiServer
+    from windlass.sandbox.apiserver.store import StoreChange, StoredObject
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-REACTION = 0.05  # seconds between a change and the reaction to it
+REACTION_DELAY = 0.05  # seconds between a change and the reaction to it
 
 
-NAMESPACE_DONE = (
+NAMESPACE_SUCCESS_CONDITIONS = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
     ("NamespaceDeletionContentFailure", "ContentDeleted", "All content deleted, may be waiting on finalization"),
 )  # fmt: skip
 
 
-class Collecting:
+class GarbageCollector:
     """Garbage collector, namespace controller, service account controller and CustomResourceDefinition controller."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._store = server.store
-        self._garbage, self._emptying, self._furnishing = (
-            Caller(server, controller(name), "kube-controller-manager", shares=True)
+        self._garbage_client, self._namespace_client, self._account_client = (
+            InProcessClient(server, controller_user(name), "kube-controller-manager", share_objects=True)
             for name in ("generic-garbage-collector", "namespace-controller", "service-account-controller")
         )
-        self._todo: dict[tuple[str, str], None] = {}
-        self._wakened = asyncio.Event()
+        self._queue: dict[tuple[str, str], None] = {}
+        self._wake = asyncio.Event()
         self._terminating: dict[str, None] = {}
-        server.store.listen("", "", self._notice)
+        server.store.listen("", "", self._on_change)
 
-    def _notice(self, change: Change) -> None:
+    def _on_change(self, change: StoreChange) -> None:
         """Queue what the change affects. Kinds are served as soon as their CustomResourceDefinition is stored."""
         new = change.new
-        if new.kind_id == custom_resources.DEFINITIONS:
-            self._serve(change)
+        if new.kind_id == custom_resources.CRD_KIND_ID:
+            self._serve_custom_kinds(change)
         if change.type == "DELETED":
             for dependent in self._store.dependents(new.uid):
-                self._later("object", dependent.uid)
+                self._enqueue("object", dependent.uid)
             if new.namespace in self._terminating:
-                self._later("namespace", new.namespace)
+                self._enqueue("namespace", new.namespace)
             for owner in new.owners:
-                self._later("object", owner)
-            if self._server.catalogue.find(new.kind_id) is not None:
-                self._later("kind", new.kind_id)
+                self._enqueue("object", owner)
+            if self._server.catalogue.by_id(new.kind_id) is not None:
+                self._enqueue("kind", new.kind_id)
         elif new.kind_id == "namespaces":
-            self._later("namespace", new.name)
-        elif new.kind_id == custom_resources.DEFINITIONS:
-            self._later("kind", new.name)
+            self._enqueue("namespace", new.name)
+        elif new.kind_id == custom_resources.CRD_KIND_ID:
+            self._enqueue("kind", new.name)
         if change.type != "DELETED" and (new.owners or b'"deletionTimestamp"' in new.tail):
-            self._later("object", new.uid)
+            self._enqueue("object", new.uid)
 
-    def _later(self, what: str, which: str) -> None:
-        self._todo[what, which] = None
-        self._wakened.set()
+    def _enqueue(self, item_type: str, key: str) -> None:
+        self._queue[item_type, key] = None
+        self._wake.set()
 
-    def _serve(self, change: Change) -> None:
+    def _serve_custom_kinds(self, change: StoreChange) -> None:
         catalogue, definition = self._server.catalogue, change.new.body
-        catalogue.drop(change.new.name)
-        if change.type != "DELETED" and self._accepts(definition):
-            self._store.begin(change.new.name)
-            for kind in custom_resources.kinds_of(definition):
+        catalogue.remove(change.new.name)
+        if change.type != "DELETED" and self._is_accepted(definition):
+            self._store.start_history(change.new.name)
+            for kind in custom_resources.served_kinds(definition):
                 catalogue.add(kind)
 
-    def _accepts(self, definition: Body) -> bool:
+    def _is_accepted(self, definition: Body) -> bool:
         """Whether its kind is free: within a group, a kind belongs to the CustomResourceDefinition that came first."""
         group, name = definition["spec"]["group"], definition["spec"]["names"]["kind"]
-        rivals = (kind for kind in self._server.catalogue if (kind.group, kind.kind) == (group, name))
-        return all(kind.id == definition["metadata"]["name"] for kind in rivals)
+        same_kind = (kind for kind in self._server.catalogue if (kind.group, kind.kind) == (group, name))
+        return all(kind.id == definition["metadata"]["name"] for kind in same_kind)
 
     async def run(self) -> None:
         while True:
-            await self._wakened.wait()
-            await self._server.sources.sleep(REACTION)
-            await self.settle()
+            await self._wake.wait()
+            await self._server.clock.sleep(REACTION_DELAY)
+            await self.process_queue()
 
-    async def settle(self) -> None:
+    async def process_queue(self) -> None:
         """Process everything queued; requests that failed for a temporary reason are queued again."""
-        self._wakened.clear()
-        work = {"object": self._object, "namespace": self._namespace, "kind": self._kind}
-        again: dict[tuple[str, str], None] = {}
-        while self._todo:
-            what, which = next(iter(self._todo))
-            del self._todo[what, which]
+        self._wake.clear()
+        handlers = {
+            "object": self._process_object,
+            "namespace": self._process_namespace,
+            "kind": self._process_definition,
+        }
+        retries: dict[tuple[str, str], None] = {}
+        while self._queue:
+            item_type, key = next(iter(self._queue))
+            del self._queue[item_type, key]
             try:
-                await work[what](which)
-            except (Refusal, Severed) as error:
+                await handlers[item_type](key)
+            except (StatusError, ConnectionSevered) as error:
                 # Ignore errors such as conflicts: the object changed in between, and that change is queued as well.
-                if isinstance(error, Severed) or error.code >= 429:
-                    again[what, which] = None
-        for what, which in again:
-            self._later(what, which)
+                if isinstance(error, ConnectionSevered) or error.code >= 429:
+                    retries[item_type, key] = None
+        for item_type, key in retries:
+            self._enqueue(item_type, key)
 
-    async def _object(self, uid: str) -> None:
-        found = self._store.by_uid(uid)
-        if found is None:
+    async def _process_object(self, uid: str) -> None:
+        stored = self._store.by_uid(uid)
+        if stored is None:
             return
-        meta = found.body["metadata"]
+        meta = stored.body["metadata"]
         finalizers = meta.get("finalizers") or []
-        if meta.get("deletionTimestamp") and ORPHAN in finalizers:
+        if meta.get("deletionTimestamp") and ORPHAN_FINALIZER in finalizers:
             for dependent in self._store.dependents(uid):
-                await self._disown(dependent, uid)
-            await self._release(found, finalizers, ORPHAN)
-        elif meta.get("deletionTimestamp") and FOREGROUND in finalizers:
-            await self._foreground(found, finalizers)
-        elif found.owners and not meta.get("deletionTimestamp"):
-            await self._orphaned(found, meta)
+                await self._remove_owner_reference(dependent, uid)
+            await self._remove_finalizer(stored, finalizers, ORPHAN_FINALIZER)
+        elif meta.get("deletionTimestamp") and FOREGROUND_FINALIZER in finalizers:
+            await self._delete_in_foreground(stored, finalizers)
+        elif stored.owners and not meta.get("deletionTimestamp"):
+            await self._collect_dependent(stored, meta)
 
-    async def _foreground(self, found: Stored, finalizers: list[str]) -> None:
+    async def _delete_in_foreground(self, stored: StoredObject, finalizers: list[str]) -> None:
         """Delete the dependents, then the owner. Only dependents with blockOwnerDeletion delay the owner."""
         blocking = False
-        for dependent in self._store.dependents(found.uid):
+        for dependent in self._store.dependents(stored.uid):
             meta = dependent.body["metadata"]
-            owner = next(owner for owner in meta["ownerReferences"] if owner["uid"] == found.uid)
+            owner = next(owner for owner in meta["ownerReferences"] if owner["uid"] == stored.uid)
             blocking = blocking or bool(owner.get("blockOwnerDeletion"))
             if not meta.get("deletionTimestamp"):
                 await self._delete(dependent, "Foreground" if self._store.dependents(dependent.uid) else "Background")
-        if not blocking or not self._store.dependents(found.uid):
-            await self._release(found, finalizers, FOREGROUND)
+        if not blocking or not self._store.dependents(stored.uid):
+            await self._remove_finalizer(stored, finalizers, FOREGROUND_FINALIZER)
 
-    async def _orphaned(self, found: Stored, meta: Body) -> None:
+    async def _collect_dependent(self, stored: StoredObject, meta: Body) -> None:
         """Delete a dependent without existing owners; else remove its references to owners that do not exist."""
-        living = [owner for owner in found.owners if self._lives(owner, found)]
-        if not living:
-            await self._delete(found, "Background")
-        elif len(living) < len(found.owners):
-            kept = [owner for owner in meta["ownerReferences"] if owner["uid"] in living]
-            await self._patch(found, {"metadata": {"ownerReferences": kept, "uid": found.uid}})
+        existing = [owner for owner in stored.owners if self._owner_exists(owner, stored)]
+        if not existing:
+            await self._delete(stored, "Background")
+        elif len(existing) < len(stored.owners):
+            kept = [owner for owner in meta["ownerReferences"] if owner["uid"] in existing]
+            await self._patch(stored, {"metadata": {"ownerReferences": kept, "uid": stored.uid}})
 
-    def _lives(self, uid: str, dependent: Stored) -> bool:
+    def _owner_exists(self, uid: str, dependent: StoredObject) -> bool:
         owner = self._store.by_uid(uid)
         return owner is not None and owner.namespace in {"", dependent.namespace}
 
-    async def _disown(self, dependent: Stored, uid: str) -> None:
+    async def _remove_owner_reference(self, dependent: StoredObject, uid: str) -> None:
         owners = [o for o in dependent.body["metadata"]["ownerReferences"] if o["uid"] != uid]
         await self._patch(dependent, {"metadata": {"ownerReferences": owners or None, "uid": dependent.uid}})
 
-    async def _release(self, found: Stored, finalizers: list[str], name: str) -> None:
+    async def _remove_finalizer(self, stored: StoredObject, finalizers: list[str], name: str) -> None:
         kept = [finalizer for finalizer in finalizers if finalizer != name]
-        await self._patch(found, {"metadata": {"finalizers": kept or None, "uid": found.uid}})
+        await self._patch(stored, {"metadata": {"finalizers": kept or None, "uid": stored.uid}})
 
-    async def _patch(self, found: Stored, patch: Body) -> None:
-        await self._garbage.patch(found.kind_id, found.name, patch, found.namespace)
+    async def _patch(self, stored: StoredObject, patch: Body) -> None:
+        await self._garbage_client.patch(stored.kind_id, stored.name, patch, stored.namespace)
 
-    async def _delete(self, found: Stored, policy: str) -> None:
-        options = Options(propagation=policy, uid=found.uid)
-        await self._garbage.delete(found.kind_id, found.name, found.namespace, options=options)
+    async def _delete(self, stored: StoredObject, policy: str) -> None:
+        options = RequestOptions(propagation=policy, uid=stored.uid)
+        await self._garbage_client.delete(stored.kind_id, stored.name, stored.namespace, options=options)
 
-    async def _namespace(self, name: str) -> None:
-        found = self._store.get("namespaces", "", name)
-        if found is None:
+    async def _process_namespace(self, name: str) -> None:
+        stored = self._store.get("namespaces", "", name)
+        if stored is None:
             self._terminating.pop(name, None)
             return
-        body = found.body
+        body = stored.body
         if not body["metadata"].get("deletionTimestamp"):
-            await self._furnish(name)
+            await self._create_namespace_defaults(name)
             return
         self._terminating[name] = None
-        left = await self._emptied(name)
-        found = self._store.get("namespaces", "", name)
-        if found is None:
+        remaining = await self._delete_namespace_contents(name)
+        stored = self._store.get("namespaces", "", name)
+        if stored is None:
             return
-        if left:
-            self._report(found, left)
+        if remaining:
+            self._report_remaining(stored, remaining)
         elif body.get("spec", {}).get("finalizers"):
-            self._finalize(found)
+            self._finalize(stored)
 
-    async def _emptied(self, name: str) -> list[Stored]:
+    async def _delete_namespace_contents(self, name: str) -> list[StoredObject]:
         """Delete every object in a namespace and return the objects that still exist."""
-        left = []
+        remaining = []
         for kind_id in dict.fromkeys(kind.id for kind in self._server.catalogue if kind.namespaced):
             for item in self._store.list(kind_id, name):
                 if b'"deletionTimestamp"' not in item.tail:
-                    await self._emptying.delete(kind_id, item.name, name, options=Options(propagation="Background"))
-            left += self._store.list(kind_id, name)
-        return left
+                    await self._namespace_client.delete(
+                        kind_id, item.name, name, options=RequestOptions(propagation="Background")
+                    )
+            remaining += self._store.list(kind_id, name)
+        return remaining
 
-    def _report(self, found: Stored, left: list[Stored]) -> None:
-        body = found.body
-        told = _namespace_conditions(left, self._server.sources.timestamp())
-        known = [condition["message"] for condition in body["status"].get("conditions", ())]
-        if known != [condition["message"] for condition in told]:
-            self._store.put("namespaces", {**body, "status": {**body["status"], "conditions": told}})
+    def _report_remaining(self, stored: StoredObject, remaining: list[StoredObject]) -> None:
+        body = stored.body
+        conditions = _namespace_conditions(remaining, self._server.clock.timestamp())
+        current = [condition["message"] for condition in body["status"].get("conditions", ())]
+        if current != [condition["message"] for condition in conditions]:
+            self._store.put("namespaces", {**body, "status": {**body["status"], "conditions": conditions}})
 
-    def _finalize(self, found: Stored) -> None:
-        body = found.body
+    def _finalize(self, stored: StoredObject) -> None:
+        body = stored.body
         if body["metadata"].get("finalizers"):
             self._store.put("namespaces", {**body, "spec": {}})
         else:
-            self._store.remove(found)
+            self._store.remove(stored)
 
-    async def _furnish(self, namespace: str) -> None:
+    async def _create_namespace_defaults(self, namespace: str) -> None:
         if self._store.get("serviceaccounts", namespace, "default") is None:
-            await self._furnishing.create("serviceaccounts", {"metadata": {"name": "default"}}, namespace)
-            trust = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": ""}}
-            await self._furnishing.create("configmaps", trust, namespace)
+            await self._account_client.create("serviceaccounts", {"metadata": {"name": "default"}}, namespace)
+            ca_bundle = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": ""}}
+            await self._account_client.create("configmaps", ca_bundle, namespace)
 
-    async def _kind(self, name: str) -> None:
+    async def _process_definition(self, name: str) -> None:
         """Establish a new CustomResourceDefinition; delete the custom resources of a deleted one before it goes."""
-        found = self._store.get(custom_resources.DEFINITIONS, "", name)
-        if found is None:
+        stored = self._store.get(custom_resources.CRD_KIND_ID, "", name)
+        if stored is None:
             return
-        body = found.body
+        body = stored.body
         if not body["metadata"].get("deletionTimestamp"):
             if not body.get("status", {}).get("conditions"):
-                now = self._server.sources.timestamp()
-                status = custom_resources.status(body, now, accepted=self._accepts(body))
-                self._store.put(found.kind_id, {**body, "status": status})
+                now = self._server.clock.timestamp()
+                status = custom_resources.build_status(body, now, accepted=self._is_accepted(body))
+                self._store.put(stored.kind_id, {**body, "status": status})
             return
         for item in self._store.list(name):
             if b'"deletionTimestamp"' not in item.tail:
                 await self._delete(item, "Background")
         finalizers = body["metadata"].get("finalizers") or []
-        if not self._store.list(name) and CLEANUP in finalizers:
-            await self._release(found, finalizers, CLEANUP)
+        if not self._store.list(name) and CRD_CLEANUP_FINALIZER in finalizers:
+            await self._remove_finalizer(stored, finalizers, CRD_CLEANUP_FINALIZER)
 
 
-def _namespace_conditions(left: list[Stored], now: str) -> list[Body]:
+def _namespace_conditions(objects: list[StoredObject], now: str) -> list[Body]:
     """Status conditions of a terminating namespace that still contains these objects."""
-    kinds = Counter(item.kind_id for item in left)
-    finalizers = Counter(name for item in left for name in item.body["metadata"].get("finalizers") or ())
+    kinds = Counter(item.kind_id for item in objects)
+    finalizers = Counter(name for item in objects for name in item.body["metadata"].get("finalizers") or ())
     remaining = ", ".join(f"{kind}. has {count} resource instances" for kind, count in sorted(kinds.items()))
-    holding = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
-    content = f"Some resources are remaining: {remaining}" if left else "All content successfully removed"
-    held = f"Some content in the namespace has finalizers remaining: {holding}"
-    rows = [(kind, "False", reason, message) for kind, reason, message in NAMESPACE_DONE]
+    blocking = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+    content_message = f"Some resources are remaining: {remaining}" if objects else "All content successfully removed"
+    finalizer_message = f"Some content in the namespace has finalizers remaining: {blocking}"
+    rows = [(kind, "False", reason, message) for kind, reason, message in NAMESPACE_SUCCESS_CONDITIONS]
     rows += [
-        ("NamespaceContentRemaining", str(bool(left)), "SomeResourcesRemain" if left else "ContentRemoved", content),
+        (
+            "NamespaceContentRemaining",
+            str(bool(objects)),
+            "SomeResourcesRemain" if objects else "ContentRemoved",
+            content_message,
+        ),
         (
             "NamespaceFinalizersRemaining",
-            str(bool(holding)),
-            "SomeFinalizersRemain" if holding else "ContentHasNoFinalizers",
-            held if holding else "All content-preserving finalizers finished",
+            str(bool(blocking)),
+            "SomeFinalizersRemain" if blocking else "ContentHasNoFinalizers",
+            finalizer_message if blocking else "All content-preserving finalizers finished",
         ),
     ]
     return [

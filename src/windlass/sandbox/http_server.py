@@ -8,58 +8,58 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from windlass.sandbox.apiserver.faults import Severed
+from windlass.sandbox.apiserver.faults import ConnectionSevered
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator
 
-    from windlass.sandbox.apiserver.http_routes import Answer
+    from windlass.sandbox.apiserver.http_routes import HttpResponse
     from windlass.sandbox.sandbox import Sandbox
 
 HOST = "127.0.0.1"
 
 
 @asynccontextmanager
-async def served(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
+async def serve_http(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     """Serve while the context is open; yields the URL. Port 0 picks a free port."""
 
-    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+    async def handle_request(request: web.BaseRequest) -> web.StreamResponse:
         try:
             body = await request.content.read()
             headers = {name: ",".join(request.headers.getall(name)) for name in dict.fromkeys(request.headers)}
-            answer = await sandbox.handle(request.method, request.raw_path, headers, body)
-            if answer.stream is None:
-                return web.Response(status=answer.code, body=answer.body, headers=answer.headers)
-            return await _stream(request, answer)
-        except Severed:
+            response = await sandbox.handle(request.method, request.raw_path, headers, body)
+            if response.stream is None:
+                return web.Response(status=response.code, body=response.body, headers=response.headers)
+            return await _send_stream(request, response)
+        except ConnectionSevered:
             if request.transport is not None:
                 request.transport.abort()
             raise asyncio.CancelledError from None
 
-    server = web.Server(answer, handler_cancellation=True)
+    server = web.Server(handle_request, handler_cancellation=True)
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port, ssl_context=tls)
     await site.start()
     try:
-        bound = runner.addresses[0][1]
-        yield f"{'https' if tls else 'http'}://{HOST}:{bound}"
+        bound_port = runner.addresses[0][1]
+        yield f"{'https' if tls else 'http'}://{HOST}:{bound_port}"
     finally:
         await runner.cleanup()
 
 
-async def _stream(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.code, headers=answer.headers)
-    response.enable_chunked_encoding()
-    await response.prepare(request)
-    assert answer.stream is not None
+async def _send_stream(request: web.BaseRequest, response: HttpResponse) -> web.StreamResponse:
+    stream_response = web.StreamResponse(status=response.code, headers=response.headers)
+    stream_response.enable_chunked_encoding()
+    await stream_response.prepare(request)
+    assert response.stream is not None
     try:
-        async for chunk in answer.stream:
-            await response.write(chunk)
-        await response.write_eof()
+        async for chunk in response.stream:
+            await stream_response.write(chunk)
+        await stream_response.write_eof()
     except ConnectionResetError:
         pass
     finally:
-        await answer.stream.aclose()
-    return response
+        await response.stream.aclose()
+    return stream_response

@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from windlass.sandbox.apiserver.objects import patches
-from windlass.sandbox.apiserver.requests import DEFAULTS, Ask, Options
-from windlass.sandbox.apiserver.store import Stored
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.requests import DEFAULT_OPTIONS, ApiRequest, RequestOptions
+from windlass.sandbox.apiserver.store import StoredObject
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.objects.kinds import Kind
-    from windlass.sandbox.apiserver.requests import Outcome, User
-    from windlass.sandbox.apiserver.server import Server
+    from windlass.sandbox.apiserver.objects.kinds import ServedKind
+    from windlass.sandbox.apiserver.requests import ApiResult, UserInfo
+    from windlass.sandbox.apiserver.server import ApiServer
     from windlass.sandbox.apiserver.wire.api_status import Body
 
 
-class Caller:
+class InProcessClient:
     """A client that acts as one user. Kinds are named `pods`, `deployments.apps`.
 
     Returned objects are copies; with `share_objects` they are shared with the store and must not be modified. Raises
     StatusError, whose `code` and `reason` are those of the Status.
     """
 
-    def __init__(self, server: Server, user: User, agent: str, *, shares: bool = False) -> None:
+    def __init__(self, server: ApiServer, user: UserInfo, agent: str, *, share_objects: bool = False) -> None:
         self._server = server
         self._user = user
         self._agent = agent
-        self._shares = shares
+        self._share_objects = share_objects
 
     async def get(self, kind: str, name: str, namespace: str = "") -> Body:
-        return await self._object(self._ask("get", kind, namespace, name))
+        return await self._perform_for_object(self._build_request("get", kind, namespace, name))
 
     async def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
         """The object; `None` if it does not exist."""
@@ -45,37 +45,41 @@ class Caller:
         return None if found is None else await self.get(kind, name, namespace)
 
     async def list(self, kind: str, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Body]:
-        ask = self._ask("list", kind, namespace, options=Options(labels=labels, fields=fields))
-        outcome = await self._perform(ask)
-        assert isinstance(outcome.item, bytes)
-        items: list[Body] = msgspec.json.decode(outcome.item)["items"]
-        return [{**ask.kind.head, **item} for item in items]
+        request = self._build_request("list", kind, namespace, options=RequestOptions(labels=labels, fields=fields))
+        result = await self._perform(request)
+        assert isinstance(result.item, bytes)
+        items: list[Body] = msgspec.json.decode(result.item)["items"]
+        return [{**request.kind.type_meta, **item} for item in items]
 
     async def create(self, kind: str, body: Body, namespace: str = "") -> Body:
-        where = namespace or body["metadata"].get("namespace", "")
-        return await self._object(self._ask("create", kind, where, body=body))
+        target_namespace = namespace or body["metadata"].get("namespace", "")
+        return await self._perform_for_object(self._build_request("create", kind, target_namespace, body=body))
 
     async def update(self, kind: str, body: Body, *, subresource: str = "") -> Body:
         meta = body["metadata"]
-        where = (meta.get("namespace", ""), meta["name"])
-        return await self._object(self._ask("update", kind, *where, body=body, subresource=subresource))
+        key = (meta.get("namespace", ""), meta["name"])
+        return await self._perform_for_object(
+            self._build_request("update", kind, *key, body=body, subresource=subresource)
+        )
 
     async def patch(self, kind: str, name: str, changes: Any, namespace: str = "", *, subresource: str = "") -> Body:
         """Apply a merge patch (`changes` is a mapping) or a JSON patch (a list)."""
-        form = patches.MERGE if isinstance(changes, dict) else patches.JSON_PATCH
-        ask = self._ask("patch", kind, namespace, name, body=changes, patch=form, subresource=subresource)
-        return await self._object(ask)
+        media_type = patches.MERGE_PATCH if isinstance(changes, dict) else patches.JSON_PATCH
+        request = self._build_request(
+            "patch", kind, namespace, name, body=changes, patch=media_type, subresource=subresource
+        )
+        return await self._perform_for_object(request)
 
     async def apply(self, kind: str, body: Body, *, force: bool = True, subresource: str = "") -> Body:
         meta = body["metadata"]
-        where = (meta.get("namespace", ""), meta["name"])
-        more: dict[str, Any] = {"patch": patches.APPLY, "subresource": subresource}
-        more["body"] = {**self._kind(kind).head, **body}
-        more["options"] = Options(manager=self._agent, force=force)
-        return await self._object(self._ask("patch", kind, *where, **more))
+        key = (meta.get("namespace", ""), meta["name"])
+        fields: dict[str, Any] = {"patch": patches.APPLY_PATCH, "subresource": subresource}
+        fields["body"] = {**self._find_kind(kind).type_meta, **body}
+        fields["options"] = RequestOptions(manager=self._agent, force=force)
+        return await self._perform_for_object(self._build_request("patch", kind, *key, **fields))
 
-    async def delete(self, kind: str, name: str, namespace: str = "", *, options: Options | None = None) -> None:
-        await self._perform(self._ask("delete", kind, namespace, name, options=options or DEFAULTS))
+    async def delete(self, kind: str, name: str, namespace: str = "", *, options: RequestOptions | None = None) -> None:
+        await self._perform(self._build_request("delete", kind, namespace, name, options=options or DEFAULT_OPTIONS))
 
     def write_log(self, namespace: str, pod: str, container: str, text: str) -> None:
         """Append to the log of a container."""
@@ -83,23 +87,23 @@ class Caller:
         key = (namespace, pod, container)
         logs[key] = logs.get(key, "") + text
 
-    async def _perform(self, ask: Ask) -> Outcome:
+    async def _perform(self, request: ApiRequest) -> ApiResult:
         await asyncio.sleep(0)  # noqa: TID251 - yield to other tasks, as a network call would
-        return await self._server.perform(ask)
+        return await self._server.perform(request)
 
-    async def _object(self, ask: Ask) -> Body:
-        item = (await self._perform(ask)).item
-        if isinstance(item, Stored):
-            return {**ask.kind.head, **(item.body if self._shares else item.load())}
+    async def _perform_for_object(self, request: ApiRequest) -> Body:
+        item = (await self._perform(request)).item
+        if isinstance(item, StoredObject):
+            return {**request.kind.type_meta, **(item.body if self._share_objects else item.load())}
         assert isinstance(item, dict)
-        return item if self._shares else copy.deepcopy(item)
+        return item if self._share_objects else copy.deepcopy(item)
 
-    def _ask(self, verb: str, kind: str, namespace: str = "", name: str = "", **more: Any) -> Ask:
-        who: dict[str, Any] = {"user": self._user, "agent": self._agent}
-        return Ask(verb=verb, kind=self._kind(kind), namespace=namespace, name=name, **who, **more)
+    def _build_request(self, verb: str, kind: str, namespace: str = "", name: str = "", **fields: Any) -> ApiRequest:
+        identity: dict[str, Any] = {"user": self._user, "agent": self._agent}
+        return ApiRequest(verb=verb, kind=self._find_kind(kind), namespace=namespace, name=name, **identity, **fields)
 
-    def _kind(self, kind_id: str) -> Kind:
-        found = self._server.catalogue.find(kind_id)
+    def _find_kind(self, kind_id: str) -> ServedKind:
+        found = self._server.catalogue.by_id(kind_id)
         if found is None:
-            raise Refusal(404, "NotFound", f"the sandbox does not serve {kind_id}")
+            raise StatusError(404, "NotFound", f"the sandbox does not serve {kind_id}")
         return found

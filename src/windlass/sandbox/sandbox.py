@@ -10,65 +10,65 @@ from typing import TYPE_CHECKING, Any, Self
 from windlass.sandbox import clock
 from windlass.sandbox.apiserver import http_routes
 from windlass.sandbox.apiserver.requests import ADMIN
-from windlass.sandbox.apiserver.server import Server
-from windlass.sandbox.garbage_collection import Collecting
-from windlass.sandbox.in_process_client import Caller
+from windlass.sandbox.apiserver.server import ApiServer
+from windlass.sandbox.garbage_collection import GarbageCollector
+from windlass.sandbox.in_process_client import InProcessClient
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from types import TracebackType
 
-    from windlass.sandbox.apiserver.http_routes import Answer
-    from windlass.sandbox.apiserver.requests import User
-    from windlass.sandbox.clock import Sources
+    from windlass.sandbox.apiserver.http_routes import HttpResponse
+    from windlass.sandbox.apiserver.requests import UserInfo
+    from windlass.sandbox.clock import SandboxClock
 
-NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class Sandbox:
     """Use as `async with Sandbox() as sandbox`; leaving the context cancels every task started in it."""
 
-    def __init__(self, given: Sources | None = None, *, enforce_rbac: bool = False) -> None:
-        self.sources = given or clock.real()
-        self.server = Server(self.sources, enforce_rbac=enforce_rbac)
-        self._collecting = Collecting(self.server)
-        self._tasks = asyncio.TaskGroup()
-        self._running: list[asyncio.Task[Any]] = []
+    def __init__(self, sandbox_clock: SandboxClock | None = None, *, enforce_rbac: bool = False) -> None:
+        self.clock = sandbox_clock or clock.real_clock()
+        self.server = ApiServer(self.clock, enforce_rbac=enforce_rbac)
+        self._garbage_collector = GarbageCollector(self.server)
+        self._task_group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[Any]] = []
 
     async def __aenter__(self) -> Self:
-        await self._tasks.__aenter__()
-        self.start(self._collecting.run(), name="collecting")
-        for name in NAMESPACES:
-            await self.caller().create("namespaces", {"metadata": {"name": name}})
-        await self._collecting.settle()
+        await self._task_group.__aenter__()
+        self.start(self._garbage_collector.run(), name="collecting")
+        for name in INITIAL_NAMESPACES:
+            await self.client().create("namespaces", {"metadata": {"name": name}})
+        await self._garbage_collector.process_queue()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._running:
+        for task in self._tasks:
             task.cancel()
         if isinstance(error, asyncio.CancelledError):
             # If a failed controller caused the cancellation, this raises its error.
-            await self._tasks.__aexit__(kind, error, trace)
+            await self._task_group.__aexit__(kind, error, trace)
         else:
             # An error in the body propagates unchanged, not wrapped in an exception group.
-            await self._tasks.__aexit__(None, None, None)
+            await self._task_group.__aexit__(None, None, None)
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
         """Run a controller until the sandbox ends; an error in it ends the sandbox."""
-        task = self._tasks.create_task(work, name=name)
-        self._running.append(task)
+        task = self._task_group.create_task(work, name=name)
+        self._tasks.append(task)
         return task
 
-    def caller(self, user: User = ADMIN, *, agent: str = "", shares: bool = False) -> Caller:
+    def client(self, user: UserInfo = ADMIN, *, agent: str = "", share_objects: bool = False) -> InProcessClient:
         """A client for controllers and tests in the same process."""
-        return Caller(self.server, user, agent or user.name.rpartition(":")[2], shares=shares)
+        return InProcessClient(self.server, user, agent or user.name.rpartition(":")[2], share_objects=share_objects)
 
     async def handle(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
-    ) -> Answer:
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: UserInfo | None = None
+    ) -> HttpResponse:
         """Handle one HTTP request without a socket. Header names must be in canonical form: `Content-Type`."""
-        answer = await http_routes.handle(self.server, method, target, headers, body, user)
-        date = format_datetime(self.sources.now(), usegmt=True)
-        return replace(answer, headers=(*answer.headers, ("Date", date)))
+        response = await http_routes.handle(self.server, method, target, headers, body, user)
+        date = format_datetime(self.clock.now(), usegmt=True)
+        return replace(response, headers=(*response.headers, ("Date", date)))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-PATTERN = r"^(?=\d)(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?$"
+DURATION_PATTERN = r"^(?=\d)(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}s)?$"
 _PARTS = re.compile(r"(?=\d)(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
 
 
 def parse_duration(text: object) -> timedelta:
     """Raises ValueError with a message that states the expected format."""
-    found = _PARTS.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _PARTS.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise ValueError("must be a duration like 90s, 10m or 1h30m")
-    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
 
-def render_duration(span: timedelta) -> str:
-    seconds = int(span.total_seconds())
+def render_duration(duration: timedelta) -> str:
+    seconds = int(duration.total_seconds())
     parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
     return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"

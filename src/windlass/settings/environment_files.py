@@ -16,7 +16,7 @@ _CREDENTIALS = re.compile(r"^(https?://[^/@]*@|[a-z0-9+.-]+://[^/@]*:[^/@]*@)", 
 """Credentials in a URL, before the host: a password, or for HTTP also a token alone. `ssh://git@` is allowed."""
 
 
-def _without_credentials(address: str) -> str:
+def _reject_credentials(address: str) -> str:
     if _CREDENTIALS.match(address):
         raise ValueError("must not hold credentials: mount them as /secrets/git-username and /secrets/git-password")
     return address
@@ -38,7 +38,7 @@ class EnvironmentFile(FileModel):
     """`production`, or one of several: `production-eu`."""
     domain: Text
     """Base domain of its ingresses."""
-    git_repository: Annotated[Text, AfterValidator(_without_credentials)]
+    git_repository: Annotated[Text, AfterValidator(_reject_credentials)]
     """Address of the repository with the platform's manifests."""
     git_revision: Text
     """Branch, tag or commit."""

@@ -8,12 +8,12 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from windlass.settings.durations import PATTERN, parse_duration
+from windlass.settings.durations import DURATION_PATTERN, parse_duration
 
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
-    WithJsonSchema({"type": "string", "pattern": PATTERN, "examples": ["90s", "10m", "1h30m"]}),
+    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN, "examples": ["90s", "10m", "1h30m"]}),
 ]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 Text = Annotated[str, StringConstraints(min_length=1)]

@@ -12,11 +12,11 @@ from windlass.errors import InvalidInput
 from windlass.settings.environment_files import EnvironmentFile
 from windlass.settings.mounts import Mounts, read_mounts
 from windlass.settings.platform_files import PlatformFile
-from windlass.settings.platforms import Assembled, assembled
-from windlass.settings.problems import InvalidSettings, Mistake
-from windlass.settings.requirements import mistakes_for, wrong_environment
-from windlass.settings.variables import Value, read_settings
-from windlass.settings.yaml_positions import Checked, checked
+from windlass.settings.platforms import PlatformDefinition, assemble_platform
+from windlass.settings.problems import InvalidSettings, SettingsProblem
+from windlass.settings.requirements import environment_mismatch, requirement_problems
+from windlass.settings.variables import SettingValue, read_settings
+from windlass.settings.yaml_positions import ParsedFile, parse_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,12 +26,12 @@ Model = TypeVar("Model", EnvironmentFile, PlatformFile)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    values: Mapping[str, Value]
+    values: Mapping[str, SettingValue]
     """By setting name; see `variables.SETTINGS`."""
-    assembled: Assembled
-    environment: Checked[EnvironmentFile] | None
+    definition: PlatformDefinition
+    environment_file: ParsedFile[EnvironmentFile] | None
     mounts: Mounts
-    dag: Checked[PlatformFile] | None
+    platform_file: ParsedFile[PlatformFile] | None
 
     @property
     def scope(self) -> Scope:
@@ -55,59 +55,63 @@ def load(inputs: Inputs, action: str = "") -> Settings:
     If `action` is deploy, validate or teardown, the settings that it requires must be given. Without an action none is
     required.
     """
-    values, mistakes = read_settings(
+    values, problems = read_settings(
         inputs.options, inputs.environ, {"log-format": "text"} if inputs.is_terminal else {}
     )
-    environment = _read(values["environment-file"], EnvironmentFile, mistakes)
-    mistakes += wrong_environment(values, environment)
-    dag = _read(values["dag"], PlatformFile, mistakes)
-    found = assembled(dag, environment.model if environment else None)
-    mistakes += found if isinstance(found, list) else _wrong_scope(values, found, mistakes)
+    environment_file = _read_file(values["environment-file"], EnvironmentFile, problems)
+    problems += environment_mismatch(values, environment_file)
+    platform_file = _read_file(values["dag"], PlatformFile, problems)
+    definition = assemble_platform(platform_file, environment_file.model if environment_file else None)
+    problems += definition if isinstance(definition, list) else _scope_problems(values, definition, problems)
     mounts = read_mounts(values)
-    mistakes += mounts.mistakes
+    problems += mounts.problems
     if action:
-        mistakes += mistakes_for(action, values, environment)
-    if mistakes or isinstance(found, list):
-        raise InvalidSettings(mistakes)
-    return Settings(_with_file(values, environment), found, environment, mounts, dag)
+        problems += requirement_problems(action, values, environment_file)
+    if problems or isinstance(definition, list):
+        raise InvalidSettings(problems)
+    return Settings(_with_file_timeout(values, environment_file), definition, environment_file, mounts, platform_file)
 
 
-def _read(value: Value, model: type[Model], mistakes: list[Mistake]) -> Checked[Model] | None:
+def _read_file(value: SettingValue, model: type[Model], problems: list[SettingsProblem]) -> ParsedFile[Model] | None:
     """Read and check a file; `None` if it is missing or invalid. Only a file at the default path may be missing."""
     path = Path(str(value.value))
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         if not value.is_default:
-            mistakes.append(Mistake(value.origin, f"there is no file {path}"))
+            problems.append(SettingsProblem(value.origin, f"there is no file {path}"))
         return None
     except OSError as error:
-        mistakes.append(Mistake(str(path), f"the file cannot be read: {error.strerror}"))
+        problems.append(SettingsProblem(str(path), f"the file cannot be read: {error.strerror}"))
         return None
-    found = checked(content, str(path), model)
-    if isinstance(found, list):
-        mistakes += found
+    parsed_file = parse_file(content, str(path), model)
+    if isinstance(parsed_file, list):
+        problems += parsed_file
         return None
-    return found
+    return parsed_file
 
 
-def _wrong_scope(values: Mapping[str, Value], found: Assembled, mistakes: list[Mistake]) -> list[Mistake]:
+def _scope_problems(
+    values: Mapping[str, SettingValue], definition: PlatformDefinition, problems: list[SettingsProblem]
+) -> list[SettingsProblem]:
     """Problems of the scope; none if the platform file is invalid, because names cannot be looked up then."""
     path = str(values["dag"].value)
     scope = values["scope"].value if "scope" in values else None
-    if not isinstance(scope, Scope) or any(mistake.where.startswith(path) for mistake in mistakes):
+    if not isinstance(scope, Scope) or any(problem.where.startswith(path) for problem in problems):
         return []
     try:
-        scopes.selected(found.platform, scope)
+        scopes.selected_nodes(definition.platform, scope)
     except InvalidInput as error:
-        return [Mistake(values["scope"].origin, error.what, error.hint)]
+        return [SettingsProblem(values["scope"].origin, error.what, error.hint)]
     return []
 
 
-def _with_file(values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None) -> Mapping[str, Value]:
+def _with_file_timeout(
+    values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
+) -> Mapping[str, SettingValue]:
     """Take the timeout from the environment file if neither option nor variable sets it."""
-    limit = environment.model.timeouts.overall if environment else None
-    if environment is None or limit is None or not values["timeout"].is_default:
+    timeout = environment_file.model.timeouts.overall if environment_file else None
+    if environment_file is None or timeout is None or not values["timeout"].is_default:
         return values
-    place = environment.marks.place(("timeouts", "overall"))
-    return {**values, "timeout": replace(values["timeout"], value=limit, origin=place)}
+    location = environment_file.positions.location(("timeouts", "overall"))
+    return {**values, "timeout": replace(values["timeout"], value=timeout, origin=location)}

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from windlass.settings.problems import Mistake
+from windlass.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from windlass.settings.variables import Value
+    from windlass.settings.variables import SettingValue
 
-SECRETS = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
-LARGEST_SCRIPT = 256 << 10  # 256 KiB
-_HEALTH_CHECK = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
+SECRET_FILES = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
+MAX_SCRIPT_BYTES = 256 << 10  # 256 KiB
+_HEALTH_CHECK_FILE = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,64 +27,68 @@ class Mounts:
     health_scripts: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """Contents by group and kind: Lua without syntax errors."""
     notices: tuple[str, ...] = ()
-    mistakes: tuple[Mistake, ...] = ()
+    problems: tuple[SettingsProblem, ...] = ()
 
 
-def read_mounts(values: Mapping[str, Value]) -> Mounts:
+def read_mounts(values: Mapping[str, SettingValue]) -> Mounts:
     """List both directories. Only a directory at its default path may be missing."""
-    known: dict[str, Path] = {}
+    secrets: dict[str, Path] = {}
     checks: dict[tuple[str, str], Path] = {}
     notices: list[str] = []
-    mistakes: list[Mistake] = []
-    for path in _files(values["secrets"], mistakes):
-        if path.name in SECRETS:
-            known[path.name] = path
-            mistakes += _unreadable(path)
+    problems: list[SettingsProblem] = []
+    for path in _list_files(values["secrets"], problems):
+        if path.name in SECRET_FILES:
+            secrets[path.name] = path
+            problems += _read_problems(path)
         else:
-            notices.append(f"{path} is ignored: known are {', '.join(SECRETS)}")
-    for path in _files(values["health-checks"], mistakes):
-        if found := _HEALTH_CHECK.fullmatch(path.name):
-            checks[found[1], found[2]] = path
+            notices.append(f"{path} is ignored: known are {', '.join(SECRET_FILES)}")
+    for path in _list_files(values["health-checks"], problems):
+        if match := _HEALTH_CHECK_FILE.fullmatch(path.name):
+            checks[match[1], match[2]] = path
         else:
-            mistakes.append(
-                Mistake(str(path), "is not named <group>_<Kind>.lua", "for example ceph.rook.io_CephCluster.lua")
+            problems.append(
+                SettingsProblem(
+                    str(path), "is not named <group>_<Kind>.lua", "for example ceph.rook.io_CephCluster.lua"
+                )
             )
-    scripts = {key: _script(path) for key, path in checks.items()}
-    mistakes += [each for each in scripts.values() if isinstance(each, Mistake)]
+    scripts = {key: _read_script(path) for key, path in checks.items()}
+    problems += [each for each in scripts.values() if isinstance(each, SettingsProblem)]
     texts = {key: each for key, each in scripts.items() if isinstance(each, str)}
-    return Mounts(known, checks, texts, tuple(notices), tuple(mistakes))
+    return Mounts(secrets, checks, texts, tuple(notices), tuple(problems))
 
 
-def _unreadable(path: Path) -> Iterator[Mistake]:
+def _read_problems(path: Path) -> Iterator[SettingsProblem]:
     try:
         path.open("rb").close()
     except OSError as error:
-        yield Mistake(str(path), f"the file cannot be read: {error.strerror}", "mount it as a file")
+        yield SettingsProblem(str(path), f"the file cannot be read: {error.strerror}", "mount it as a file")
 
 
-def _script(path: Path) -> str | Mistake:
-    from windlass.lua.interpreter import mistake_in  # noqa: PLC0415 - lazy: Lua is needed only for a check
+def _read_script(path: Path) -> str | SettingsProblem:
+    from windlass.lua.interpreter import syntax_error  # noqa: PLC0415 - lazy: Lua is needed only for a check
 
     try:
-        if path.stat().st_size > LARGEST_SCRIPT:
-            return Mistake(str(path), f"is larger than {LARGEST_SCRIPT >> 10} KiB", "a health check is a page or two")
+        if path.stat().st_size > MAX_SCRIPT_BYTES:
+            return SettingsProblem(
+                str(path), f"is larger than {MAX_SCRIPT_BYTES >> 10} KiB", "a health check is a page or two"
+            )
         text = path.read_text("utf-8")
     except OSError as error:
-        return Mistake(str(path), f"the file cannot be read: {error.strerror}")
+        return SettingsProblem(str(path), f"the file cannot be read: {error.strerror}")
     except UnicodeDecodeError:
-        return Mistake(str(path), "this is no text in UTF-8")
-    wrong = mistake_in(text)
-    return Mistake(f"{path}:{wrong[0]}", f"this is no Lua: {wrong[1]}") if wrong else text
+        return SettingsProblem(str(path), "this is no text in UTF-8")
+    problem = syntax_error(text)
+    return SettingsProblem(f"{path}:{problem[0]}", f"this is no Lua: {problem[1]}") if problem else text
 
 
-def _files(value: Value, mistakes: list[Mistake]) -> list[Path]:
+def _list_files(value: SettingValue, problems: list[SettingsProblem]) -> list[Path]:
     """Files of a mounted directory, without the entries that Kubernetes adds (their names begin with two dots)."""
     directory = Path(str(value.value))
     try:
         return sorted(path for path in directory.iterdir() if not path.name.startswith(".."))
     except FileNotFoundError:
         if not value.is_default:
-            mistakes.append(Mistake(value.origin, f"there is no directory {directory}"))
+            problems.append(SettingsProblem(value.origin, f"there is no directory {directory}"))
     except OSError as error:
-        mistakes.append(Mistake(str(directory), f"the directory cannot be read: {error.strerror}"))
+        problems.append(SettingsProblem(str(directory), f"the directory cannot be read: {error.strerror}"))
     return []

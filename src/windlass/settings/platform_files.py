@@ -40,7 +40,7 @@ class NodeTimeouts(FileModel):
     health: Duration | None = None
 
 
-class Resource(FileModel):
+class ResourceEntry(FileModel):
     """Any object of the cluster."""
 
     api_version: Text
@@ -60,13 +60,13 @@ class ApplicationEntry(FileModel):
     """The platform counts as failed, not degraded, when this is not healthy."""
     application: ApplicationName | None = None
     """The Argo CD Application, `[namespace/]name`, if it is not called like the node."""
-    resource: Resource | None = None
+    resource: ResourceEntry | None = None
     """Instead of an Application: wait for this object to be healthy."""
     timeouts: NodeTimeouts = NodeTimeouts()
     retries: RetriesEntry = RetriesEntry()
 
     @model_validator(mode="after")
-    def _is_one_thing(self) -> Self:
+    def _check_single_target(self) -> Self:
         if self.application and self.resource:
             raise ValueError("must be an application or a resource, not both")
         return self

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class SettingsProblem:
     """`where` is file:line:column, an environment variable or an option."""
 
     where: str
@@ -25,16 +25,16 @@ class Mistake:
 
 
 class InvalidSettings(InvalidInput):
-    trouble = "ConfigurationInvalid"
+    recommendation_key = "ConfigurationInvalid"
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
-        if len(self.mistakes) == 1:
-            super().__init__(mistakes[0].what, where=mistakes[0].where, hint=mistakes[0].hint)
+    def __init__(self, problems: Sequence[SettingsProblem]) -> None:
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            super().__init__(problems[0].what, where=problems[0].where, hint=problems[0].hint)
         else:
-            lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
-            super().__init__(f"{len(self.mistakes)} mistakes in the configuration{lines}")
+            lines = "".join(f"\n  {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} mistakes in the configuration{lines}")
 
 
-def mistake_of(error: InvalidInput) -> Mistake:
-    return Mistake(error.where, error.what, error.hint)
+def problem_from_error(error: InvalidInput) -> SettingsProblem:
+    return SettingsProblem(error.where, error.what, error.hint)

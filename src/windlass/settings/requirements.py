@@ -4,71 +4,77 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.settings.problems import Mistake
+from windlass.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from windlass.settings.environment_files import EnvironmentFile
-    from windlass.settings.variables import Value
-    from windlass.settings.yaml_positions import Checked
+    from windlass.settings.variables import SettingValue
+    from windlass.settings.yaml_positions import ParsedFile
 
 ACTIONS = ("deploy", "validate", "teardown")
 
 
-def mistakes_for(
-    action: str, values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None
-) -> Iterator[Mistake]:
+def requirement_problems(
+    action: str, values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
+) -> Iterator[SettingsProblem]:
     """Problems with required settings. Values that failed to parse are absent here and have been reported already."""
-    yield from _access(values)
+    yield from _credential_problems(values)
     if "environment" in values and values["environment"].value is None:
-        yield Mistake("", "the target environment is missing", "--environment or ENVIRONMENT")
-    if action == "deploy" and environment is None and values["environment-file"].is_default:
-        yield Mistake(
+        yield SettingsProblem("", "the target environment is missing", "--environment or ENVIRONMENT")
+    if action == "deploy" and environment_file is None and values["environment-file"].is_default:
+        yield SettingsProblem(
             "", f"{values['environment-file'].value} is missing", "mount it, or name it by --environment-file"
         )
     if action == "teardown" and not _is_dry_run(values):
-        yield from _confirmation(values, environment)
+        yield from _confirmation_problems(values, environment_file)
 
 
-def _access(values: Mapping[str, Value]) -> Iterator[Mistake]:
+def _credential_problems(values: Mapping[str, SettingValue]) -> Iterator[SettingsProblem]:
     """Exactly one source of credentials must be given; an option overrides the variables."""
-    ways = [name for name in ("kubeconfig", "kubeconfig-data", "in-cluster") if _is_given(values, name)]
-    options = [name for name in ways if values[name].origin.startswith("--")]
-    if "kubeconfig-data" in values and len(options or ways) != 1:
+    sources = [name for name in ("kubeconfig", "kubeconfig-data", "in-cluster") if _is_given(values, name)]
+    option_sources = [name for name in sources if values[name].origin.startswith("--")]
+    if "kubeconfig-data" in values and len(option_sources or sources) != 1:
         what = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
-        yield Mistake(
-            "", what, f"given: {', '.join(values[name].origin for name in ways)}" if ways else "none is given"
+        yield SettingsProblem(
+            "", what, f"given: {', '.join(values[name].origin for name in sources)}" if sources else "none is given"
         )
 
 
-def wrong_environment(values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None) -> Iterator[Mistake]:
+def environment_mismatch(
+    values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
+) -> Iterator[SettingsProblem]:
     """The environment file is of another environment than the one requested, probably a wrong mount."""
-    if environment is None or not _is_given(values, "environment"):
+    if environment_file is None or not _is_given(values, "environment"):
         return
-    wanted, name = str(values["environment"].value), environment.model.name
-    if name != wanted and not name.startswith(f"{wanted}-"):
-        place = environment.marks.place(("name",))
-        what = f"this is the file of {name}, but {values['environment'].origin} is {wanted}"
-        yield Mistake(place, what, f"name must be {wanted}, or begin with {wanted}-")
+    requested, name = str(values["environment"].value), environment_file.model.name
+    if name != requested and not name.startswith(f"{requested}-"):
+        location = environment_file.positions.location(("name",))
+        what = f"this is the file of {name}, but {values['environment'].origin} is {requested}"
+        yield SettingsProblem(location, what, f"name must be {requested}, or begin with {requested}-")
 
 
-def _confirmation(values: Mapping[str, Value], environment: Checked[EnvironmentFile] | None) -> Iterator[Mistake]:
-    given = values["confirm"].value
-    expected = environment.model.name if environment else _text(values, "environment")
-    if given is None:
-        yield Mistake("", "a teardown must be confirmed", "TEARDOWN_CONFIRM=<name of the environment>")
-    elif expected and given != expected:
-        yield Mistake(values["confirm"].origin, "the confirmation names another environment", f"it must be {expected}")
+def _confirmation_problems(
+    values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
+) -> Iterator[SettingsProblem]:
+    confirmation = values["confirm"].value
+    expected = environment_file.model.name if environment_file else _text(values, "environment")
+    if confirmation is None:
+        yield SettingsProblem("", "a teardown must be confirmed", "TEARDOWN_CONFIRM=<name of the environment>")
+    elif expected and confirmation != expected:
+        yield SettingsProblem(
+            values["confirm"].origin, "the confirmation names another environment", f"it must be {expected}"
+        )
 
 
-def _is_given(values: Mapping[str, Value], name: str) -> bool:
+def _is_given(values: Mapping[str, SettingValue], name: str) -> bool:
     return name in values and values[name].value not in (None, False)
 
 
-def _is_dry_run(values: Mapping[str, Value]) -> bool:
+def _is_dry_run(values: Mapping[str, SettingValue]) -> bool:
     return _is_given(values, "dry-run")
 
 
-def _text(values: Mapping[str, Value], name: str) -> str:
+def _text(values: Mapping[str, SettingValue], name: str) -> str:
     return str(values[name].value) if _is_given(values, name) else ""

@@ -20,5 +20,5 @@ SCHEMAS: Mapping[str, type[FileModel]] = {"environment.json": EnvironmentFile, "
 
 
 def schema_text(model: type[FileModel]) -> str:
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
-    return json.dumps(made, indent=2) + "\n"
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"

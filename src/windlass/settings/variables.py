@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from windlass.core.platform.model.scopes import FORMS, parse_scope
+from windlass.core.platform.model.scopes import SCOPE_FORMS, parse_scope
 from windlass.errors import InvalidInput
 from windlass.settings.durations import parse_duration
-from windlass.settings.problems import Mistake
+from windlass.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 ENVIRONMENTS = ("development", "staging", "production")
-PLAIN_CREDENTIALS: Mapping[str, str] = {
+PLAINTEXT_CREDENTIALS: Mapping[str, str] = {
     "GIT_PASSWORD": "/secrets/git-password",
     "GIT_TOKEN": "/secrets/git-password",
     "GIT_SSH_KEY": "/secrets/git-ssh-key",
@@ -32,57 +32,57 @@ PLAIN_CREDENTIALS: Mapping[str, str] = {
 """Variables that would hold a secret in plain text, and the file to mount instead."""
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"must be {', '.join(words[:-1])} or {words[-1]}")
+def _choice_parser(*choices: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"must be {', '.join(choices[:-1])} or {choices[-1]}")
         return text
 
-    return read
+    return parse
 
 
-def _switch(text: str) -> bool:
+def _parse_boolean(text: str) -> bool:
     if text not in {"true", "false"}:
         raise ValueError("must be true or false, nothing else")
     return text == "true"
 
 
-def _base64(text: str) -> bytes:
+def _parse_base64(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except ValueError:  # also raised for text that is not ASCII
         raise ValueError("must be a kubeconfig in base64, never in plain text: base64 -w0 < kubeconfig") from None
 
 
-def _hexadecimal(length: int) -> Callable[[str], str]:
-    def read(text: str) -> str:
+def _hex_parser(length: int) -> Callable[[str], str]:
+    def parse(text: str) -> str:
         if not re.fullmatch(rf"(?!0+$)[0-9a-f]{{{length}}}", text):
             raise ValueError(f"must be {length} hexadecimal digits, not all zero")
         return text
 
-    return read
+    return parse
 
 
-def _traceparent(text: str) -> str:
+def _parse_traceparent(text: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}", text):
         raise ValueError("must be a W3C trace context: 00-TRACE-SPAN-01")
     return text
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not re.fullmatch("[0-9]{1,5}", text, re.ASCII) or not 1 <= int(text) <= 65535:
         raise ValueError("must be a port from 1 to 65535")
     return int(text)
 
 
-def _gateway(text: str) -> str:
+def _parse_pushgateway_url(text: str) -> str:
     """Errors do not contain the URL, because it may contain a password."""
     try:
         url = urlsplit(text)
-        usable = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query + url.fragment
+        is_usable = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query + url.fragment
     except ValueError:
-        usable = False
-    if not usable or not re.fullmatch("[!-~]+", text):
+        is_usable = False
+    if not is_usable or not re.fullmatch("[!-~]+", text):
         raise ValueError("must be the URL of a Pushgateway: http://host:9091")
     if "@" in url.netloc:
         raise InvalidInput(
@@ -94,7 +94,7 @@ def _gateway(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Setting:
     name: str
-    what: str
+    description: str
     option: str = ""
     variable: str = ""
     default: str | None = None
@@ -106,19 +106,20 @@ class Setting:
 
 SETTINGS = (
     Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),
-    Setting("kubeconfig-data", "Kubeconfig in base64.", "", "KUBECONFIG_DATA", parse=_base64, is_secret=True),
+    Setting("kubeconfig-data", "Kubeconfig in base64.", "", "KUBECONFIG_DATA", parse=_parse_base64, is_secret=True),
     Setting("context", "Context in it, if not its current one.", "--context", metavar="NAME"),
     Setting(
-        "in-cluster", "Use the service account of the pod this runs in.", "--in-cluster", is_flag=True, parse=_switch
+        "in-cluster", "Use the service account of the pod this runs in.", "--in-cluster",
+        is_flag=True, parse=_parse_boolean,
     ),
     Setting(
         "environment", "Target environment.", "--environment", "ENVIRONMENT",
-        parse=_one_of(*ENVIRONMENTS), metavar="|".join(ENVIRONMENTS),
+        parse=_choice_parser(*ENVIRONMENTS), metavar="|".join(ENVIRONMENTS),
     ),
-    Setting("scope", f"What is meant: {FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE"),
+    Setting("scope", f"What is meant: {SCOPE_FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE"),
     Setting(
         "dry-run", "Show what would be done; change nothing.", "--dry-run", "DRY_RUN",
-        default="false", parse=_switch, is_flag=True,
+        default="false", parse=_parse_boolean, is_flag=True,
     ),
     Setting(
         "timeout", "Time limit of the whole run.", "--timeout", "ACTION_TIMEOUT",
@@ -126,27 +127,28 @@ SETTINGS = (
     ),
     Setting(
         "pv-policy", "What teardown does with persistent volumes.", "--pv-policy", "PV_POLICY",
-        default="retain", parse=_one_of("retain", "delete", "snapshot"), metavar="retain|delete|snapshot",
+        default="retain", parse=_choice_parser("retain", "delete", "snapshot"), metavar="retain|delete|snapshot",
     ),
     Setting(
         "confirm", "Confirms a teardown: the name of the environment.", "--confirm", "TEARDOWN_CONFIRM", metavar="NAME"
     ),
     Setting(
         "log-level", "How much is logged.", "--log-level", "LOG_LEVEL",
-        default="info", parse=_one_of("debug", "info", "warn", "error"), metavar="debug|info|warn|error",
+        default="info", parse=_choice_parser("debug", "info", "warn", "error"), metavar="debug|info|warn|error",
     ),
     Setting(
         "log-format", "How it is logged; text on a terminal, else json.", "--log-format", "LOG_FORMAT",
-        default="json", parse=_one_of("text", "json"), metavar="text|json",
+        default="json", parse=_choice_parser("text", "json"), metavar="text|json",
     ),
-    Setting("trace-id", "Trace this run belongs to.", "--trace-id", "TRACE_ID", parse=_hexadecimal(32), metavar="HEX"),
-    Setting("span-id", "Span this run belongs to.", "--span-id", "SPAN_ID", parse=_hexadecimal(16), metavar="HEX"),
+    Setting("trace-id", "Trace this run belongs to.", "--trace-id", "TRACE_ID", parse=_hex_parser(32), metavar="HEX"),
+    Setting("span-id", "Span this run belongs to.", "--span-id", "SPAN_ID", parse=_hex_parser(16), metavar="HEX"),
     Setting(
-        "traceparent", "Both, as W3C writes them.", "--traceparent", "TRACEPARENT", parse=_traceparent, metavar="TEXT"
+        "traceparent", "Both, as W3C writes them.", "--traceparent", "TRACEPARENT",
+        parse=_parse_traceparent, metavar="TEXT",
     ),
     Setting(
         "metrics-port", "Serve metrics on this port while running.", "--metrics-port", "METRICS_PORT",
-        parse=_port, metavar="PORT",
+        parse=_parse_port, metavar="PORT",
     ),
     Setting(
         "metrics-address", "Address to serve them on; in a pod 0.0.0.0.", "--metrics-address", "METRICS_ADDRESS",
@@ -158,7 +160,7 @@ SETTINGS = (
     ),
     Setting(
         "pushgateway", "Pushgateway to send metrics to at the end.", "--pushgateway", "PUSHGATEWAY_URL",
-        parse=_gateway, metavar="URL",
+        parse=_parse_pushgateway_url, metavar="URL",
     ),
     Setting(
         "environment-file", "Environment file.", "--environment-file",
@@ -174,11 +176,11 @@ SETTINGS = (
         default="/config/health", metavar="DIRECTORY",
     ),
 )  # fmt: skip
-BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
+SETTINGS_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class SettingValue:
     """The value of a setting; `origin` is the option, variable or file location that it comes from, or `default`."""
 
     setting: Setting
@@ -193,28 +195,28 @@ class Value:
 
 def read_settings(
     options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
-) -> tuple[dict[str, Value], list[Mistake]]:
+) -> tuple[dict[str, SettingValue], list[SettingsProblem]]:
     """Read every setting: an option overrides a variable, which overrides the default; empty text counts as not given.
 
     Returns the values that could be parsed and all problems.
     """
-    values: dict[str, Value] = {}
-    mistakes = list(_plain_credentials(environ))
+    values: dict[str, SettingValue] = {}
+    problems = list(_plaintext_credential_problems(environ))
     for setting in SETTINGS:
-        text, origin = _given(setting, options, environ, defaults)
+        text, origin = _setting_text(setting, options, environ, defaults)
         if text is None:
-            values[setting.name] = Value(setting, None, "default")
+            values[setting.name] = SettingValue(setting, None, "default")
             continue
         try:
-            values[setting.name] = Value(setting, setting.parse(text), origin, text)
+            values[setting.name] = SettingValue(setting, setting.parse(text), origin, text)
         except ValueError as error:
-            mistakes.append(Mistake(origin, str(error)))
+            problems.append(SettingsProblem(origin, str(error)))
         except InvalidInput as error:
-            mistakes.append(Mistake(origin, error.what, error.hint))
-    return values, mistakes
+            problems.append(SettingsProblem(origin, error.what, error.hint))
+    return values, problems
 
 
-def _given(
+def _setting_text(
     setting: Setting, options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[str | None, str]:
     if text := options.get(setting.name):
@@ -224,7 +226,7 @@ def _given(
     return defaults.get(setting.name, setting.default), "default"
 
 
-def _plain_credentials(environ: Mapping[str, str]) -> Iterator[Mistake]:
-    for variable, file in PLAIN_CREDENTIALS.items():
+def _plaintext_credential_problems(environ: Mapping[str, str]) -> Iterator[SettingsProblem]:
+    for variable, file in PLAINTEXT_CREDENTIALS.items():
         if environ.get(variable):
-            yield Mistake(variable, "a credential in plain text is refused", f"mount it as {file}")
+            yield SettingsProblem(variable, "a credential in plain text is refused", f"mount it as {file}")

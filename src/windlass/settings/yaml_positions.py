@@ -12,7 +12,7 @@ import yaml
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
 from windlass.kube import yaml_documents
-from windlass.settings.problems import Mistake, mistake_of
+from windlass.settings.problems import SettingsProblem, problem_from_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,104 +20,111 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
-Path = tuple[str | int, ...]
+FieldPath = tuple[str | int, ...]
 
 _Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
-class Marks:
+class YamlPositions:
     """Positions of the values of a YAML file.
 
     Values that come from an alias or a merge key have the position of the node that uses it.
     """
 
-    where: str
+    source: str
     content: bytes
 
-    def at(self, path: Path) -> tuple[int, int]:
+    def position(self, path: FieldPath) -> tuple[int, int]:
         """Line and column, counted from 1. A missing value has the position of its nearest existing parent."""
-        while path not in self._marks and path:
+        while path not in self._positions and path:
             path = path[:-1]
-        return self._marks[path]
+        return self._positions[path]
 
-    def place(self, path: Path) -> str:
-        line, column = self.at(path)
-        return f"{self.where}:{line}:{column}"
+    def location(self, path: FieldPath) -> str:
+        line, column = self.position(path)
+        return f"{self.source}:{line}:{column}"
 
     @cached_property
-    def _marks(self) -> Mapping[Path, tuple[int, int]]:
-        found: dict[Path, tuple[int, int]] = {}
+    def _positions(self) -> Mapping[FieldPath, tuple[int, int]]:
+        positions: dict[FieldPath, tuple[int, int]] = {}
         root = yaml.compose(self.content, Loader=_Loader)
-        queue: list[tuple[Path, yaml.Node, yaml.Node]] = [((), root, root)]
+        queue: list[tuple[FieldPath, yaml.Node, yaml.Node]] = [((), root, root)]
         while queue:
-            path, at, node = queue.pop()
-            found[path] = (at.start_mark.line + 1, at.start_mark.column + 1)
+            path, marked, node = queue.pop()
+            positions[path] = (marked.start_mark.line + 1, marked.start_mark.column + 1)
             if isinstance(node, yaml.MappingNode):
                 queue += [((*path, key.value), key, value) for key, value in node.value if key.value != "<<"]
             elif isinstance(node, yaml.SequenceNode):
-                queue += [((*path, place), item, item) for place, item in enumerate(node.value)]
-        return found
+                queue += [((*path, index), item, item) for index, item in enumerate(node.value)]
+        return positions
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[Model]):
+class ParsedFile(Generic[Model]):
     """The content of a valid file, with the positions of its values."""
 
     model: Model
-    marks: Marks
+    positions: YamlPositions
 
 
-def checked(content: bytes, where: str, model: type[Model]) -> Checked[Model] | list[Mistake]:
+def parse_file(content: bytes, source: str, model: type[Model]) -> ParsedFile[Model] | list[SettingsProblem]:
     try:
-        value = yaml_documents.load(content, where)
+        value = yaml_documents.load(content, source)
     except InvalidInput as error:
-        return [mistake_of(error)]
+        return [problem_from_error(error)]
     if value is None:
-        return [Mistake(where, "the file is empty")]
-    marks = Marks(where, content)
+        return [SettingsProblem(source, "the file is empty")]
+    positions = YamlPositions(source, content)
     try:
-        return Checked(model.model_validate(value), marks)
+        return ParsedFile(model.model_validate(value), positions)
     except pydantic.ValidationError as errors:
         schema = model.model_json_schema()
-        found = errors.errors(include_url=False)
-        return [_mistake(error, marks, schema) for error in sorted(found, key=lambda error: marks.at(error["loc"]))]
+        details = errors.errors(include_url=False)
+        return [
+            _problem(error, positions, schema)
+            for error in sorted(details, key=lambda error: positions.position(error["loc"]))
+        ]
 
 
-def _mistake(error: ErrorDetails, marks: Marks, schema: Mapping[str, Any]) -> Mistake:
+def _problem(error: ErrorDetails, positions: YamlPositions, schema: Mapping[str, Any]) -> SettingsProblem:
     path = tuple(error["loc"])
     name = ".".join(map(str, path))
-    place = marks.place(path)
+    location = positions.location(path)
     match error["type"]:
         case "extra_forbidden":
-            return Mistake(place, f"unknown field {name}", did_you_mean(str(path[-1]), _fields(schema, path[:-1])))
+            return SettingsProblem(
+                location, f"unknown field {name}", did_you_mean(str(path[-1]), _known_fields(schema, path[:-1]))
+            )
         case "missing":
-            return Mistake(place, f"{name} is missing")
+            return SettingsProblem(location, f"{name} is missing")
         case "model_type" | "dict_type":
-            return Mistake(place, f"{name} must be a mapping" if name else "must be a mapping")
+            return SettingsProblem(location, f"{name} must be a mapping" if name else "must be a mapping")
         case "string_type" if isinstance(error["input"], bool | int | float):
-            return Mistake(place, f"{name} must be a text", "put it in quotes: bare, YAML reads it as something else")
+            return SettingsProblem(
+                location, f"{name} must be a text", "put it in quotes: bare, YAML reads it as something else"
+            )
         case _:
-            said = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-            return Mistake(place, f"{name} {said}" if name else said)
+            message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            return SettingsProblem(location, f"{name} {message}" if name else message)
 
 
-def _fields(schema: Mapping[str, Any], path: Path) -> list[str]:
+def _known_fields(schema: Mapping[str, Any], path: FieldPath) -> list[str]:
     """The fields that a mapping at this path may have."""
     here = schema
     for part in path:
-        here = _resolved(schema, here)
-        here = here.get("items", {}) if isinstance(part, int) else _property(here, part)
-    return list(_resolved(schema, here).get("properties", {}))
+        here = _resolve_schema(schema, here)
+        here = here.get("items", {}) if isinstance(part, int) else _property_schema(here, part)
+    return list(_resolve_schema(schema, here).get("properties", {}))
 
 
-def _property(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _property_schema(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     by_pattern = schema.get("patternProperties", {}).values()
-    found: Mapping[str, Any] = schema.get("properties", {}).get(name) or next(iter(by_pattern), {})
-    return found
+    schema_part: Mapping[str, Any] = schema.get("properties", {}).get(name) or next(iter(by_pattern), {})
+    return schema_part
 
 
-def _resolved(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_schema(schema: Mapping[str, Any], here: Mapping[str, Any]) -> Mapping[str, Any]:
     """Follow a `$ref`, and choose the other alternative of a nullable type."""
     for choice in here.get("anyOf", []):
         if choice.get("type") != "null":

@@ -8,63 +8,63 @@ from typing import TYPE_CHECKING
 
 from windlass.kube.api_errors import ConnectionLost, Unreachable
 from windlass.kube.transport.transports import Response
-from windlass.sandbox.apiserver.faults import Severed
+from windlass.sandbox.apiserver.faults import ConnectionSevered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from windlass.kube.transport.transports import ByteStream, Request
-    from windlass.sandbox.apiserver.http_routes import Answer
-    from windlass.sandbox.apiserver.requests import User, Watch
+    from windlass.sandbox.apiserver.http_routes import HttpResponse
+    from windlass.sandbox.apiserver.requests import OpenWatch, UserInfo
     from windlass.sandbox.sandbox import Sandbox
 
-AGENT = "windlass"
+USER_AGENT = "windlass"
 
 
-class Crashed(Unreachable):
+class ProcessCrashed(Unreachable):
     """Raised for every request after the simulated crash of the process."""
 
     def __init__(self) -> None:
-        super().__init__("the process has crashed", passing=False)
+        super().__init__("the process has crashed", temporary=False)
 
 
 class InProcessTransport:
     """Implements `Transport`. After `crash()` every call raises, so that no `finally` block can clean up."""
 
-    def __init__(self, sandbox: Sandbox, user: User, *, agent: str = AGENT) -> None:
+    def __init__(self, sandbox: Sandbox, user: UserInfo, *, user_agent: str = USER_AGENT) -> None:
         self._sandbox = sandbox
         self._user = user
-        self._agent = agent
-        self._crashed = False
-        self._watches: list[Watch] = []
+        self._user_agent = user_agent
+        self._has_crashed = False
+        self._watches: list[OpenWatch] = []
 
     @property
     def server(self) -> str:
         return "sandbox:"
 
     def crash(self) -> None:
-        self._crashed = True
+        self._has_crashed = True
         for watch in self._watches:
-            watch.disturb("cut")
+            watch.disrupt("cut")
 
     async def exchange(self, request: Request) -> Response:
-        answer = await self._answer(request)
+        answer = await self._send(request)
         body = answer.body
         if answer.stream is not None:
             body = b"".join([chunk async for chunk in answer.stream])
-        if self._crashed:
-            raise Crashed
+        if self._has_crashed:
+            raise ProcessCrashed
         return Response(answer.code, dict(answer.headers), body)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[ByteStream]:
-        answer = await self._answer(request)
+        answer = await self._send(request)
         if answer.watch is None or answer.stream is None:
-            yield _Stream(answer)
+            yield _ResponseStream(answer)
             return
         self._watches.append(answer.watch)
         try:
-            yield _Stream(answer)
+            yield _ResponseStream(answer)
         finally:
             self._watches.remove(answer.watch)
             await answer.stream.aclose()
@@ -72,19 +72,19 @@ class InProcessTransport:
     async def close(self) -> None:
         return
 
-    async def _answer(self, request: Request) -> Answer:
-        if self._crashed:
-            raise Crashed
-        headers = {"User-Agent": self._agent, **dict(request.headers)}
+    async def _send(self, request: Request) -> HttpResponse:
+        if self._has_crashed:
+            raise ProcessCrashed
+        headers = {"User-Agent": self._user_agent, **dict(request.headers)}
         try:
             await asyncio.sleep(0)  # noqa: TID251 - lets other tasks run, as a network call would
             return await self._sandbox.handle(request.method, request.target, headers, request.body or b"", self._user)
-        except Severed as severed:
-            raise _lost(severed) from None
+        except ConnectionSevered as severed:
+            raise _connection_error(severed) from None
 
 
-class _Stream:
-    def __init__(self, answer: Answer) -> None:
+class _ResponseStream:
+    def __init__(self, answer: HttpResponse) -> None:
         self.status = answer.code
         self.headers = dict(answer.headers)
         self._answer = answer
@@ -96,9 +96,9 @@ class _Stream:
         try:
             async for chunk in self._answer.stream:
                 yield chunk
-        except Severed as severed:
-            raise _lost(severed) from None
+        except ConnectionSevered as severed:
+            raise _connection_error(severed) from None
 
 
-def _lost(severed: Severed) -> ConnectionLost | Unreachable:
+def _connection_error(severed: ConnectionSevered) -> ConnectionLost | Unreachable:
     return ConnectionLost(str(severed)) if severed.sent else Unreachable(str(severed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from windlass.core.platform.events import Event, Level, Noticed
+from windlass.core.platform.events import Event, Level, Notice
 from windlass.core.platform.reporting import redactable_text
 
 if TYPE_CHECKING:
@@ -13,51 +13,51 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
 
 
-class Receiver(Protocol):
-    def tell(self, event: Event) -> None: ...
+class EventReceiver(Protocol):
+    def emit(self, event: Event) -> None: ...
 
-    def ended(self, report: Report) -> None: ...
+    def finish(self, report: Report) -> None: ...
 
 
-class Redacting:
+class RedactingReceiver:
     """Redacts events and reports before it passes them on. `EventLog` needs no such wrapper: its logger redacts."""
 
-    def __init__(self, receiver: Receiver, redact: Callable[[str], str]) -> None:
+    def __init__(self, receiver: EventReceiver, redact: Callable[[str], str]) -> None:
         self._receiver = receiver
         self._redact = redact
 
-    def tell(self, event: Event) -> None:
-        self._receiver.tell(redactable_text.changed_event(event, self._redact))
+    def emit(self, event: Event) -> None:
+        self._receiver.emit(redactable_text.redact_event(event, self._redact))
 
-    def ended(self, report: Report) -> None:
-        self._receiver.ended(redactable_text.changed(report, self._redact))
+    def finish(self, report: Report) -> None:
+        self._receiver.finish(redactable_text.redact_report(report, self._redact))
 
 
-class Telling:
+class EventFanout:
     """An `EmitEvent` that calls all receivers.
 
     A receiver that raises is dropped, and the remaining receivers get one notice about it.
     """
 
-    def __init__(self, receivers: Mapping[str, Receiver]) -> None:
+    def __init__(self, receivers: Mapping[str, EventReceiver]) -> None:
         self._receivers = dict(receivers)
 
     def __call__(self, event: Event) -> None:
-        self._pass_on(lambda receiver: receiver.tell(event))
+        self._dispatch(lambda receiver: receiver.emit(event))
 
-    def ended(self, report: Report) -> None:
-        self._pass_on(lambda receiver: receiver.ended(report))
+    def finish(self, report: Report) -> None:
+        self._dispatch(lambda receiver: receiver.finish(report))
 
-    def _pass_on(self, pass_to: Callable[[Receiver], None]) -> None:
+    def _dispatch(self, deliver: Callable[[EventReceiver], None]) -> None:
         for name in list(self._receivers):
             if (receiver := self._receivers.get(name)) is None:
                 continue  # dropped while handling the notice about another receiver
             try:
-                pass_to(receiver)
+                deliver(receiver)
             except Exception as error:  # noqa: BLE001 - a broken live view must not end a deploy
                 self._drop(name, error)
 
     def _drop(self, name: str, error: Exception) -> None:
         """Drop a receiver and notify the others. The recursion ends, because each call removes one receiver."""
         if self._receivers.pop(name, None) is not None:
-            self(Noticed(Level.WARN, f"{name} broke and is left out from now on: {type(error).__name__}"))
+            self(Notice(Level.WARN, f"{name} broke and is left out from now on: {type(error).__name__}"))

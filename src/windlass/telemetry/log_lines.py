@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from windlass.core.platform.events import (
     Event,
     Level,
-    NodeEnded,
+    NodeFinished,
     NodeStarted,
-    NodeWaits,
-    Noticed,
-    PhaseBegan,
-    Planned,
+    NodeWaiting,
+    Notice,
+    PhaseStarted,
+    PlanReady,
 )
-from windlass.core.platform.gates import Failed, Open, short
+from windlass.core.platform.gates import Failed, Open, abbreviate
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reporting.report_text import duration_words
+from windlass.core.platform.reporting.report_text import format_duration
 from windlass.core.platform.reporting.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     level: Level
     message: str
     component: str = ""
@@ -50,60 +50,60 @@ _VERDICT_LEVELS = {
 }
 
 
-def of_event(event: Event) -> Iterator[Line]:
+def event_lines(event: Event) -> Iterator[LogLine]:
     match event:
-        case PhaseBegan(phase):
-            yield Line(Level.INFO, f"{phase} begins")
-        case Planned(plan):
-            yield from _of_plan(plan)
+        case PhaseStarted(phase):
+            yield LogLine(Level.INFO, f"{phase} begins")
+        case PlanReady(plan):
+            yield from _plan_lines(plan)
         case NodeStarted(name, verb, attempt):
-            again = f", attempt {attempt}" if attempt > 1 else ""
-            yield Line(Level.WARN if again else Level.INFO, f"{verb} begins{again}", name)
-        case NodeWaits(name, reason, detail):
-            yield Line(Level.DEBUG, f"waits: {reason}: {detail}", name)
-        case NodeEnded(outcome):
-            yield Line(_RESULT_LEVELS[outcome.result], _ending(outcome), outcome.name)
-        case Noticed(level, message, name):
-            yield Line(level, message, name)
+            attempt_suffix = f", attempt {attempt}" if attempt > 1 else ""
+            yield LogLine(Level.WARN if attempt_suffix else Level.INFO, f"{verb} begins{attempt_suffix}", name)
+        case NodeWaiting(name, reason, detail):
+            yield LogLine(Level.DEBUG, f"waits: {reason}: {detail}", name)
+        case NodeFinished(outcome):
+            yield LogLine(_RESULT_LEVELS[outcome.result], _outcome_message(outcome), outcome.name)
+        case Notice(level, message, name):
+            yield LogLine(level, message, name)
 
 
-def of_report(report: Report) -> Iterator[Line]:
+def report_lines(report: Report) -> Iterator[LogLine]:
     """The verdict, and the diagnostics of failures, which the events did not contain."""
     summary, calls = report.summary, report.metrics.calls
     for failure in report.failures:
         for diagnostic in failure.diagnostics:
-            yield Line(Level.DEBUG, diagnostic, failure.name)
+            yield LogLine(Level.DEBUG, diagnostic, failure.name)
     counts = ", ".join(f"{number} {word}" for word, number in summary.counts.items())
     interrupted = ", interrupted" if summary.was_interrupted else ""
-    yield Line(
+    yield LogLine(
         _VERDICT_LEVELS[summary.verdict],
-        f"{summary.verdict}{interrupted} after {duration_words(summary.duration)}: {counts or 'nothing to do'}; "
+        f"{summary.verdict}{interrupted} after {format_duration(summary.duration)}: {counts or 'nothing to do'}; "
         f"{calls.reads} reads, {calls.writes} writes, {calls.refreshes} refreshes; exit code {summary.exit_code}",
     )
 
 
-def _of_plan(plan: Plan) -> Iterator[Line]:
+def _plan_lines(plan: Plan) -> Iterator[LogLine]:
     for unmet in plan.unmet:
-        yield Line(Level.ERROR, f"needed by {', '.join(unmet.needed_by)} and out of scope: {unmet.why}", unmet.name)
+        yield LogLine(Level.ERROR, f"needed by {', '.join(unmet.needed_by)} and out of scope: {unmet.why}", unmet.name)
     for step in plan.steps:
-        yield Line(Level.DEBUG, f"planned: {step.verb}: {step.why}", step.name)
-    estimate = f", estimated {duration_words(plan.makespan)}" if plan.steps else ""
-    yield Line(Level.INFO, f"{len(plan.steps)} steps, {len(plan.unchanged)} unchanged{estimate}")
+        yield LogLine(Level.DEBUG, f"planned: {step.verb}: {step.why}", step.name)
+    estimate = f", estimated {format_duration(plan.makespan)}" if plan.steps else ""
+    yield LogLine(Level.INFO, f"{len(plan.steps)} steps, {len(plan.unchanged)} unchanged{estimate}")
 
 
-def _ending(outcome: Outcome) -> str:
-    words = str(outcome.result)
+def _outcome_message(outcome: Outcome) -> str:
+    message = str(outcome.result)
     if outcome.duration is not None:
-        words += f" after {duration_words(outcome.duration)}"
+        message += f" after {format_duration(outcome.duration)}"
     if outcome.attempts > 1:
-        words += f" and {outcome.attempts} attempts"
+        message += f" and {outcome.attempts} attempts"
     if outcome.causes:
-        words += f" because of {', '.join(outcome.causes)}"
-    match outcome.judgement:
+        message += f" because of {', '.join(outcome.causes)}"
+    match outcome.decision:
         case Open(evidence):
-            shown = f" at {short(evidence.shown)}" if evidence.shown else ""
-            return f"{words}: {evidence.health}{shown}" + (f" ({evidence.proof})" if evidence.proof else "")
+            revisions = f" at {abbreviate(evidence.shown)}" if evidence.shown else ""
+            return f"{message}: {evidence.health}{revisions}" + (f" ({evidence.proof})" if evidence.proof else "")
         case Failed(reason, detail):
-            return f"{words}: {reason}: {detail}"
+            return f"{message}: {reason}: {detail}"
         case None:
-            return words
+            return message

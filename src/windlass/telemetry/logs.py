@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import structlog
 
-from windlass.core.platform.events import Event, Level, Noticed, PhaseBegan, Tell
+from windlass.core.platform.events import EmitEvent, Event, Level, Notice, PhaseStarted
 from windlass.telemetry import log_lines
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
     from windlass.core.platform.reporting.reports import Report
-    from windlass.telemetry.log_lines import Line
+    from windlass.telemetry.log_lines import LogLine
 
-LONGEST_MESSAGE = 4_000  # characters; container runtimes split a line at 16 KiB
-FOREIGN = ("message", "component")  # the other keys never contain external text
-NONE = "-"
+MAX_MESSAGE_LENGTH = 4_000  # characters; container runtimes split a line at 16 KiB
+REDACTED_KEYS = ("message", "component")  # the other keys never contain external text
+EMPTY_FIELD = "-"
 
-_NUMBERS = {
+_LEVEL_NUMBERS = {
     Level.DEBUG: logging.DEBUG,
     Level.INFO: logging.INFO,
     Level.WARN: logging.WARNING,
     Level.ERROR: logging.ERROR,
 }
-_WORDS = {"warning": "warn", "critical": "error", "exception": "error"}
+_LEVEL_NAMES = {"warning": "warn", "critical": "error", "exception": "error"}
 
 
-class LogForm(StrEnum):
+class LogFormat(StrEnum):
     JSON = "json"
     TEXT = "text"
 
@@ -46,23 +46,23 @@ class LogForm(StrEnum):
 class LogOptions:
     action: str
     level: Level = Level.INFO
-    form: LogForm = LogForm.JSON
+    format: LogFormat = LogFormat.JSON
     trace_id: str = ""
     span_id: str = ""
 
 
-def logger(
+def create_logger(
     stream: TextIO, options: LogOptions, now: Callable[[], datetime], redact: Callable[[str], str]
 ) -> FilteringBoundLogger:
     """A logger that accepts the optional keywords `phase` and `component` with each message."""
-    render = _json if options.form is LogForm.JSON else _text
-    processors: list[Processor] = [_keys(options, now), _redacting(redact), render]
-    made: FilteringBoundLogger = structlog.wrap_logger(
+    render = _json if options.format is LogFormat.JSON else _text
+    processors: list[Processor] = [_contract_keys(options, now), _redaction(redact), render]
+    bound_logger: FilteringBoundLogger = structlog.wrap_logger(
         structlog.WriteLogger(stream),
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(_NUMBERS[options.level]),
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVEL_NUMBERS[options.level]),
     ).bind()
-    return made
+    return bound_logger
 
 
 class EventLog:
@@ -72,23 +72,23 @@ class EventLog:
         self._log = log
         self._phase = ""
 
-    def tell(self, event: Event) -> None:
-        if isinstance(event, PhaseBegan):
+    def emit(self, event: Event) -> None:
+        if isinstance(event, PhaseStarted):
             self._phase = str(event.phase)
-        self._write(log_lines.of_event(event))
+        self._write(log_lines.event_lines(event))
 
-    def ended(self, report: Report) -> None:
-        self._write(log_lines.of_report(report))
+    def finish(self, report: Report) -> None:
+        self._write(log_lines.report_lines(report))
 
-    def _write(self, found: Iterable[Line]) -> None:
-        for line in found:
-            self._log.log(_NUMBERS[line.level], line.message, phase=self._phase, component=line.component)
+    def _write(self, lines: Iterable[LogLine]) -> None:
+        for line in lines:
+            self._log.log(_LEVEL_NUMBERS[line.level], line.message, phase=self._phase, component=line.component)
 
 
 @contextmanager
-def library_logs(tell: Tell) -> Iterator[None]:
+def forward_library_logs(emit: EmitEvent) -> Iterator[None]:
     """Emit library log records from WARNING up as events; otherwise they reach stderr unformatted and unredacted."""
-    handler = _LibraryHandler(tell)
+    handler = _LibraryHandler(emit)
     logging.getLogger().addHandler(handler)
     try:
         yield
@@ -97,26 +97,26 @@ def library_logs(tell: Tell) -> Iterator[None]:
 
 
 class _LibraryHandler(logging.Handler):
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, emit: EmitEvent) -> None:
         super().__init__(logging.WARNING)
-        self._tell = tell
+        self._emit_event = emit
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         cause = f" ({type(error).__name__}: {error})" if error else ""
         level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARN
-        self._tell(Noticed(level, f"{record.name}: {record.getMessage()}{cause}"))
+        self._emit_event(Notice(level, f"{record.name}: {record.getMessage()}{cause}"))
 
 
-def _keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
+def _contract_keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
     """Build an event with exactly the keys of the contract, in their order."""
     trace = {name: value for name in ("trace_id", "span_id") if (value := getattr(options, name))}
 
-    def keep(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    def select_keys(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
         moment = now().astimezone(UTC).isoformat(timespec="milliseconds")
         return {
             "timestamp": moment.replace("+00:00", "Z"),
-            "level": _WORDS.get(method, method),
+            "level": _LEVEL_NAMES.get(method, method),
             "action": options.action,
             "phase": event.get("phase", ""),
             "component": event.get("component", ""),
@@ -124,19 +124,19 @@ def _keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
             **trace,
         }
 
-    return keep
+    return select_keys
 
 
-def _redacting(redact: Callable[[str], str]) -> Processor:
+def _redaction(redact: Callable[[str], str]) -> Processor:
     """Redact, then truncate: a secret that was cut in half would not be recognized."""
 
-    def hide(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-        for key in FOREIGN:
+    def redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        for key in REDACTED_KEYS:
             text = redact(event[key])
-            event[key] = text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
+            event[key] = text if len(text) <= MAX_MESSAGE_LENGTH else text[: MAX_MESSAGE_LENGTH - 1] + "…"
         return event
 
-    return hide
+    return redact_values
 
 
 def _json(_: WrappedLogger, __: str, event: EventDict) -> str:
@@ -144,8 +144,8 @@ def _json(_: WrappedLogger, __: str, event: EventDict) -> str:
 
 
 def _text(_: WrappedLogger, __: str, event: EventDict) -> str:
-    place = "/".join(event[key] or NONE for key in ("action", "phase", "component"))
-    return _printable(f"{event['timestamp']} {event['level'].upper()} [{place}] {event['message']}")
+    context = "/".join(event[key] or EMPTY_FIELD for key in ("action", "phase", "component"))
+    return _printable(f"{event['timestamp']} {event['level'].upper()} [{context}] {event['message']}")
 
 
 def _encodable(text: str) -> str:

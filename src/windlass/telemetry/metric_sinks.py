@@ -6,54 +6,54 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import Level, Noticed, Tell
+from windlass.core.platform.events import EmitEvent, Level, Notice
 from windlass.errors import InvalidInput
-from windlass.telemetry.metrics_server import served
-from windlass.telemetry.pushgateway import Gateway, pushed
+from windlass.telemetry.metrics_server import serve_metrics
+from windlass.telemetry.pushgateway import Pushgateway, push_metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from windlass.telemetry.metrics import Metrics
+    from windlass.telemetry.metrics import RunMetrics
 
 LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class MetricSinks:
     """Where metrics are exported to; no sink is enabled by default."""
 
     port: int | None = None
     address: str = LOOPBACK
     file: Path | None = None
-    gateway: Gateway | None = None
+    gateway: Pushgateway | None = None
     environment: str = ""
 
 
 @asynccontextmanager
-async def emitting(metrics: Metrics, ways: Ways, tell: Tell) -> AsyncIterator[None]:
+async def export_metrics(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEvent) -> AsyncIterator[None]:
     """Export metrics while the action in the `async with` block runs and when it ends.
 
     An unusable port or file raises `InvalidInput` before the action starts; a failed export at its end is only a
     warning.
     """
     async with AsyncExitStack() as stack:
-        if ways.port is not None:
-            address, port = await stack.enter_async_context(served(metrics.text, ways.address, ways.port))
-            tell(Noticed(Level.INFO, f"metrics are served at http://{_host(address)}:{port}/metrics"))
-        if ways.file is not None:
-            _check(metrics, ways.file)
+        if sinks.port is not None:
+            address, port = await stack.enter_async_context(serve_metrics(metrics.text, sinks.address, sinks.port))
+            emit(Notice(Level.INFO, f"metrics are served at http://{_host(address)}:{port}/metrics"))
+        if sinks.file is not None:
+            _check_file(metrics, sinks.file)
         try:
             yield
         except BaseException as error:
-            metrics.broke(error)
+            metrics.fail(error)
             raise
         finally:
-            await _emit(metrics, ways, tell)
+            await _write_and_push(metrics, sinks, emit)
 
 
-def _check(metrics: Metrics, path: Path) -> None:
+def _check_file(metrics: RunMetrics, path: Path) -> None:
     try:
         metrics.write(path)
     except OSError as error:
@@ -64,14 +64,14 @@ def _check(metrics: Metrics, path: Path) -> None:
         ) from None
 
 
-async def _emit(metrics: Metrics, ways: Ways, tell: Tell) -> None:
-    if ways.file is not None:
+async def _write_and_push(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEvent) -> None:
+    if sinks.file is not None:
         try:
-            metrics.write(ways.file)
+            metrics.write(sinks.file)
         except OSError as error:
-            tell(Noticed(Level.WARN, f"metrics were not written to {ways.file}: {error.strerror}"))
-    if ways.gateway is not None and (wrong := await pushed(ways.gateway, metrics, ways.environment)):
-        tell(Noticed(Level.WARN, f"metrics were not pushed: {wrong}"))
+            emit(Notice(Level.WARN, f"metrics were not written to {sinks.file}: {error.strerror}"))
+    if sinks.gateway is not None and (problem := await push_metrics(sinks.gateway, metrics, sinks.environment)):
+        emit(Notice(Level.WARN, f"metrics were not pushed: {problem}"))
 
 
 def _host(address: str) -> str:

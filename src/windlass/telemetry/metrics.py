@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from windlass.core.platform.events import Event, NodeEnded, NodeWaits
+from windlass.core.platform.events import Event, NodeFinished, NodeWaiting
 from windlass.core.platform.gates import Failed
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
@@ -37,10 +37,10 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JOB = "windlass"
 BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 2700, 3600, 5400, 7200)
 """Seconds: from an empty plan up to two hours, the default time limit of a run."""
-_HEALTHS = {str(health): health for health in Health}
+_HEALTH_BY_NAME = {str(health): health for health in Health}
 
 
-class Status(StrEnum):
+class ActionStatus(StrEnum):
     RUNNING = "running"
     SUCCESS = "success"
     FAILURE = "failure"
@@ -49,7 +49,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Push:
+class PushRequest:
     """The HTTP request for a Pushgateway."""
 
     method: str
@@ -58,76 +58,78 @@ class Push:
     body: bytes
 
 
-class Metrics(Collector):
+class RunMetrics(Collector):
     """Metrics of one action, which starts when this object is created and ends with `finish` or `fail`."""
 
     def __init__(self, action: str, now: Callable[[], datetime]) -> None:
         self._action = action
         self._now = now
-        self._began = now()
-        self._status = Status.RUNNING
-        self._took: timedelta | None = None
-        self._healths: dict[str, Health] = {}
+        self._started = now()
+        self._status = ActionStatus.RUNNING
+        self._duration: timedelta | None = None
+        self._health_by_component: dict[str, Health] = {}
         self._errors: Counter[str] = Counter()
         self._failed: set[str] = set()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
-    def tell(self, event: Event) -> None:
-        if isinstance(event, NodeWaits) and event.reason in _HEALTHS:
-            self._healths[event.name] = _HEALTHS[event.reason]
-        elif isinstance(event, NodeEnded):
-            self._tell_end_of(event.outcome)
+    def emit(self, event: Event) -> None:
+        if isinstance(event, NodeWaiting) and event.reason in _HEALTH_BY_NAME:
+            self._health_by_component[event.name] = _HEALTH_BY_NAME[event.reason]
+        elif isinstance(event, NodeFinished):
+            self._record_outcome(event.outcome)
 
-    def _tell_end_of(self, outcome: Outcome) -> None:
-        judgement = outcome.judgement
-        if judgement is not None and judgement.evidence is not None:
-            self._healths[outcome.name] = judgement.evidence.health
+    def _record_outcome(self, outcome: Outcome) -> None:
+        decision = outcome.decision
+        if decision is not None and decision.evidence is not None:
+            self._health_by_component[outcome.name] = decision.evidence.health
         if outcome.result is Result.FAILED:
-            self._fail(outcome.name, str(judgement.reason) if isinstance(judgement, Failed) else "Failed")
+            self._count_failure(outcome.name, str(decision.reason) if isinstance(decision, Failed) else "Failed")
 
-    def _fail(self, name: str, reason: str) -> None:
+    def _count_failure(self, name: str, reason: str) -> None:
         """Count the first failure of each component only: the report repeats what the events contained."""
         if name not in self._failed:
             self._failed.add(name)
             self._errors[reason] += 1
 
-    def ended(self, report: Report) -> None:
-        self._end(Status(report.summary.verdict), report.summary.duration)
+    def finish(self, report: Report) -> None:
+        self._set_result(ActionStatus(report.summary.verdict), report.summary.duration)
         for component in report.components:
-            self._healths[component.name] = component.health
+            self._health_by_component[component.name] = component.health
         for failure in report.failures:
-            self._fail(failure.name, failure.reason)
+            self._count_failure(failure.name, failure.reason)
 
-    def broke(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Record that the action ended with an error; does nothing after `finish`."""
-        if self._status is Status.RUNNING:
-            first = _first(error)
-            is_out_of_time = isinstance(first, WindlassError) and first.exit_code is ExitCode.TIMEOUT
-            self._end(Status.TIMEOUT if is_out_of_time else Status.FAILURE, self._now() - self._began)
-            self._errors[type(first).__name__ if isinstance(first, Exception) else "Interrupted"] += 1
+        if self._status is ActionStatus.RUNNING:
+            cause = _first_error(error)
+            is_out_of_time = isinstance(cause, WindlassError) and cause.exit_code is ExitCode.TIMEOUT
+            self._set_result(
+                ActionStatus.TIMEOUT if is_out_of_time else ActionStatus.FAILURE, self._now() - self._started
+            )
+            self._errors[type(cause).__name__ if isinstance(cause, Exception) else "Interrupted"] += 1
 
-    def _end(self, status: Status, took: timedelta) -> None:
-        self._status, self._took = status, took
+    def _set_result(self, status: ActionStatus, duration: timedelta) -> None:
+        self._status, self._duration = status, duration
 
     def collect(self) -> Iterator[Metric]:
         duration = HistogramMetricFamily(
             "executor_action_duration_seconds", "Action execution time.", labels=("action", "status")
         )
-        if self._took is not None:
-            seconds = self._took.total_seconds()
+        if self._duration is not None:
+            seconds = self._duration.total_seconds()
             duration.add_metric((self._action, str(self._status)), _buckets(seconds), seconds)
         yield duration
         status = GaugeMetricFamily(
             "executor_action_status", "Current action status: 1 for the one it has.", labels=("action", "status")
         )
-        _one_hot(status, self._action, self._status, list(Status))
+        _one_hot(status, self._action, self._status, list(ActionStatus))
         yield status
         health = GaugeMetricFamily(
             "executor_component_health", "Per-component health: 1 for the one it has.", labels=("component", "health")
         )
-        for name, has in sorted(self._healths.items()):
-            _one_hot(health, name, has, list(Health))
+        for name, current in sorted(self._health_by_component.items()):
+            _one_hot(health, name, current, list(Health))
         yield health
         errors = CounterMetricFamily("executor_errors_total", "Error count by type.", labels=("type",))
         for reason, number in sorted(self._errors.items()):
@@ -141,32 +143,32 @@ class Metrics(Collector):
         """Write the file atomically: to a temporary file next to it, which is then renamed."""
         write_to_textfile(str(path), self._registry)
 
-    def push(self, gateway: str, environment: str) -> Push:
+    def push_request(self, gateway: str, environment: str) -> PushRequest:
         """The request that replaces what was pushed for this environment before."""
-        made: list[Push] = []
+        requests: list[PushRequest] = []
 
-        def keep(
+        def capture(
             url: str, method: str, timeout: object, headers: Sequence[tuple[str, str]], data: bytes
         ) -> Callable[[], None]:
             del timeout  # the sender has its own timeout
-            made.append(Push(method, url, dict(headers), data))
+            requests.append(PushRequest(method, url, dict(headers), data))
             return lambda: None
 
         group = {"environment": environment} if environment else {}
-        push_to_gateway(gateway, JOB, self._registry, group, handler=keep)
-        return made[0]
+        push_to_gateway(gateway, JOB, self._registry, group, handler=capture)
+        return requests[0]
 
 
-def _first(error: BaseException) -> BaseException:
+def _first_error(error: BaseException) -> BaseException:
     """The first leaf of an exception group, or the error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def _one_hot(family: GaugeMetricFamily, name: str, has: StrEnum, words: Sequence[StrEnum]) -> None:
-    for word in words:
-        family.add_metric((name, str(word)), 1 if word is has else 0)
+def _one_hot(family: GaugeMetricFamily, name: str, current: StrEnum, values: Sequence[StrEnum]) -> None:
+    for value in values:
+        family.add_metric((name, str(value)), 1 if value is current else 0)
 
 
 def _buckets(seconds: float) -> list[tuple[str, float]]:

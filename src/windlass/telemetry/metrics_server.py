@@ -13,9 +13,9 @@ from windlass.telemetry.metrics import CONTENT_TYPE
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-PATH = "/metrics"
-LONGEST_HEAD = 8_192  # bytes
-PATIENCE = 5.0  # seconds for a client to send its request and read the response
+METRICS_PATH = "/metrics"
+MAX_HEAD_SIZE = 8_192  # bytes
+CLIENT_TIMEOUT = 5.0  # seconds for a client to send its request and read the response
 
 _HINTS = {
     errno.EADDRINUSE: "another process has it; choose another port",
@@ -25,23 +25,23 @@ _HINTS = {
 
 
 @asynccontextmanager
-async def served(
-    text: Callable[[], bytes], address: str, port: int, patience: float = PATIENCE
+async def serve_metrics(
+    text: Callable[[], bytes], address: str, port: int, client_timeout: float = CLIENT_TIMEOUT
 ) -> AsyncIterator[tuple[str, int]]:
     """Serve `text` at /metrics; yields the address and port.
 
     Open connections are aborted at the end, so that no client can delay the end of a run.
     """
-    under_way: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+    connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        under_way[task] = writer
+        connections[task] = writer
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(client_timeout):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_answer(head, text))
+                writer.write(_response(head, text))
                 await writer.drain()
                 writer.close()
                 await writer.wait_closed()
@@ -49,24 +49,24 @@ async def served(
             pass  # not a metrics client, or it disconnected; neither concerns the run
         finally:
             writer.transport.abort()
-            del under_way[task]
+            del connections[task]
 
-    server = await _listening(answer, address, port)
+    server = await _start_server(handle, address, port)
     try:
         yield server.sockets[0].getsockname()[:2]
     finally:
         server.close()
-        for writer in under_way.values():
+        for writer in connections.values():
             writer.transport.abort()  # instead of cancelling the task, which asyncio would log
-        if under_way:
-            await asyncio.wait(list(under_way))
+        if connections:
+            await asyncio.wait(list(connections))
 
 
-async def _listening(
-    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], address: str, port: int
+async def _start_server(
+    handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], address: str, port: int
 ) -> asyncio.Server:
     try:
-        return await asyncio.start_server(answer, address, port, limit=LONGEST_HEAD)
+        return await asyncio.start_server(handler, address, port, limit=MAX_HEAD_SIZE)
     except (OSError, UnicodeError) as error:  # UnicodeError: the address is not a valid host name
         number = getattr(error, "errno", None) or errno.EADDRNOTAVAIL  # missing since Python 3.13
         raise InvalidInput(
@@ -76,16 +76,16 @@ async def _listening(
         ) from None
 
 
-def _answer(head: bytes, text: Callable[[], bytes]) -> bytes:
+def _response(head: bytes, text: Callable[[], bytes]) -> bytes:
     method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
     path = rest.partition(" ")[0].partition("?")[0]
-    kind, allow = "text/plain; charset=utf-8", ""
-    if path != PATH:
-        status, body = "404 Not Found", f"metrics are at {PATH}\n".encode()
+    content_type, allow = "text/plain; charset=utf-8", ""
+    if path != METRICS_PATH:
+        status, body = "404 Not Found", f"metrics are at {METRICS_PATH}\n".encode()
     elif method not in {"GET", "HEAD"}:
         status, body, allow = "405 Method Not Allowed", b"use GET\n", "Allow: GET, HEAD\r\n"
     else:
-        status, body, kind = "200 OK", text(), CONTENT_TYPE
-    size = f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
-    lines = f"HTTP/1.1 {status}\r\n{allow}{size}Connection: close\r\n\r\n"
-    return lines.encode() + (b"" if method == "HEAD" else body)
+        status, body, content_type = "200 OK", text(), CONTENT_TYPE
+    content_headers = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+    response_head = f"HTTP/1.1 {status}\r\n{allow}{content_headers}Connection: close\r\n\r\n"
+    return response_head.encode() + (b"" if method == "HEAD" else body)

@@ -10,59 +10,59 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from windlass.telemetry.metrics import Metrics, Push
+    from windlass.telemetry.metrics import PushRequest, RunMetrics
 
-TIMEOUT = 2.0  # seconds for the whole exchange: a gateway that hangs must not delay the end of a run
+PUSH_TIMEOUT = 2.0  # seconds for the whole exchange: a gateway that hangs must not delay the end of a run
 
 
-class _Unreadable(Exception):
+class _NotHttp(Exception):
     """The server's response is not HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class Pushgateway:
     url: str
     credentials: str = field(default="", repr=False)
     """`user:password`."""
-    timeout: float = TIMEOUT
+    timeout: float = PUSH_TIMEOUT
 
 
-async def pushed(gateway: Gateway, metrics: Metrics, environment: str) -> str:
+async def push_metrics(gateway: Pushgateway, metrics: RunMetrics, environment: str) -> str:
     """Push the metrics; returns the problem, or an empty string if the gateway accepted them."""
-    where = f"the Pushgateway at {urlsplit(gateway.url).netloc.rpartition('@')[2]}"
+    target = f"the Pushgateway at {urlsplit(gateway.url).netloc.rpartition('@')[2]}"
     try:
         async with asyncio.timeout(gateway.timeout):
-            status = await _sent(metrics.push(gateway.url, environment), gateway.credentials)
+            status = await _send_request(metrics.push_request(gateway.url, environment), gateway.credentials)
     except TimeoutError:
-        return f"{where} did not answer within {gateway.timeout:g} s"
+        return f"{target} did not answer within {gateway.timeout:g} s"
     except (OSError, UnicodeError) as error:  # UnicodeError: the host name is not valid
-        return f"{where} cannot be reached: {getattr(error, 'strerror', None) or error}"
-    except (_Unreadable, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        return f"{where} did not answer in HTTP"
-    return "" if 200 <= status < 300 else f"{where} refused the metrics: it answered {status}"
+        return f"{target} cannot be reached: {getattr(error, 'strerror', None) or error}"
+    except (_NotHttp, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return f"{target} did not answer in HTTP"
+    return "" if 200 <= status < 300 else f"{target} refused the metrics: it answered {status}"
 
 
-async def _sent(push: Push, credentials: str) -> int:
-    url = urlsplit(push.url)
+async def _send_request(request: PushRequest, credentials: str) -> int:
+    url = urlsplit(request.url)
     is_secure = url.scheme == "https"
-    headers = {"Host": url.netloc.rpartition("@")[2], "Connection": "close", "Content-Length": str(len(push.body))}
+    headers = {"Host": url.netloc.rpartition("@")[2], "Connection": "close", "Content-Length": str(len(request.body))}
     if credentials:
         headers["Authorization"] = f"Basic {base64.b64encode(credentials.strip().encode()).decode()}"
-    lines = [f"{push.method} {url.path} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in {**headers, **push.headers}.items()]
+    lines = [f"{request.method} {url.path} HTTP/1.1"]
+    lines += [f"{name}: {value}" for name, value in {**headers, **request.headers}.items()]
     reader, writer = await asyncio.open_connection(
         url.hostname, url.port or (443 if is_secure else 80), ssl=ssl.create_default_context() if is_secure else None
     )
     try:
-        writer.write("\r\n".join([*lines, "", ""]).encode() + push.body)
+        writer.write("\r\n".join([*lines, "", ""]).encode() + request.body)
         await writer.drain()
-        return _status(await reader.readuntil(b"\r\n"))
+        return _parse_status(await reader.readuntil(b"\r\n"))
     finally:
         writer.transport.abort()
 
 
-def _status(line: bytes) -> int:
+def _parse_status(line: bytes) -> int:
     protocol, _, rest = line.decode("latin-1").partition(" ")
     if not protocol.startswith("HTTP/1.") or not rest[:3].isdigit():
-        raise _Unreadable
+        raise _NotHttp
     return int(rest[:3])

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from windlass.argo.cd import applications
-from windlass.argo.cd.applications import LONG_AGO, RUN_ID, Application
+from windlass.argo.cd import application_resources, applications
+from windlass.argo.cd.applications import MIN_TIME, RUN_ID_KEY, Application
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
     Condition,
     Hook,
     Operation,
-    Phase,
+    OperationPhase,
     ResourceKind,
-    Sync,
+    SyncStatus,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SOURCE = {"repoURL": "https://git.test/apps.git", "path": "web", "targetRevision
 
 def parsed(**parts: Any) -> ApplicationState:
     meta = {"name": "web", "namespace": "argocd", **parts.pop("metadata", {})}
-    return applications.parse(msgspec.convert({"metadata": meta, **parts}, Application))
+    return applications.parse_application(msgspec.convert({"metadata": meta, **parts}, Application))
 
 
 def operated(**state: Any) -> Operation | None:
@@ -65,7 +65,7 @@ WHOLE = {
         "finishedAt": "2026-11-15T21:00:02Z",
         "operation": {
             "initiatedBy": {"username": "jane"},
-            "info": [{"name": "other", "value": "x"}, {"name": RUN_ID, "value": "run-7"}],
+            "info": [{"name": "other", "value": "x"}, {"name": RUN_ID_KEY, "value": "run-7"}],
             "sync": {"revision": "main", "resources": [{"kind": "ConfigMap", "name": "web"}]},
         },
         "syncResult": {
@@ -83,7 +83,7 @@ def test_a_whole_one() -> None:
     spec = {"source": SOURCE, "destination": {"server": "https://kubernetes.default.svc"}}
     state = parsed(spec=spec, status=WHOLE)
     operation = Operation(
-        Phase.SUCCEEDED,
+        OperationPhase.SUCCEEDED,
         started_at=at(1),
         finished_at=at(2),
         revisions=(COMMIT,),
@@ -95,15 +95,15 @@ def test_a_whole_one() -> None:
     )
     assert state == ApplicationState(
         revisions=(COMMIT,),
-        sync=Sync.OUT_OF_SYNC,
+        sync=SyncStatus.OUT_OF_SYNC,
         health=Health.DEGRADED,
         health_message="no pods",
         sources=state.sources,
-        compared_to=state.sources,
+        compared_sources=state.sources,
         operation=operation,
         reconciled_at=at(3),
         conditions=(Condition("SyncError", "refused"),),
-        kinds=frozenset({ResourceKind("", "ConfigMap"), ResourceKind("apps", "Deployment")}),
+        resource_kinds=frozenset({ResourceKind("", "ConfigMap"), ResourceKind("apps", "Deployment")}),
     )
     assert [source.target_revision for source in state.sources] == [COMMIT]
 
@@ -114,9 +114,9 @@ def test_several_sources_have_several_revisions_beside_an_empty_one() -> None:
     sync = {"revision": "", "revisions": ["1.2.3", COMMIT], "comparedTo": compared}
     state = parsed(spec={"sources": [chart, SOURCE]}, status={"sync": sync})
     assert state.revisions == ("1.2.3", COMMIT)
-    assert state.sources == state.compared_to
+    assert state.sources == state.compared_sources
     assert [source.is_chart for source in state.sources] == [True, False]
-    assert not state.is_moving
+    assert not state.has_mutable_revision
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_several_sources_have_several_revisions_beside_an_empty_one() -> None:
 def test_sources_are_the_same_if_only_what_is_empty_differs(one: Any, other: Any, same: bool) -> None:
     sync = {"comparedTo": {"source": {**SOURCE, **other}}}
     state = parsed(spec={"source": {**SOURCE, **one}}, status={"sync": sync})
-    assert (state.sources == state.compared_to) is same
+    assert (state.sources == state.compared_sources) is same
 
 
 def test_a_source_without_a_revision_means_head() -> None:
     state = parsed(spec={"source": {"repoURL": "x", "path": "."}})
     assert state.sources[0].target_revision == "HEAD"
-    assert state.is_moving
+    assert state.has_mutable_revision
 
 
 def test_until_an_operation_ends_its_result_is_that_of_the_one_before() -> None:
@@ -147,16 +147,16 @@ def test_until_an_operation_ends_its_result_is_that_of_the_one_before() -> None:
     shown = {"message": "of before", "finishedAt": "2026-11-15T21:00:02Z", "syncResult": result}
     for phase in ("Running", "Terminating"):
         found = operated(phase=phase, startedAt="2026-11-15T21:00:01Z", **shown)
-        assert found == Operation(Phase(phase), started_at=at(1))
+        assert found == Operation(OperationPhase(phase), started_at=at(1))
 
 
 def test_odd_operations() -> None:
     assert operated() is None
     assert operated(phase="") is None
-    assert operated(phase="Pondering") == Operation(Phase.RUNNING, started_at=LONG_AGO)
-    assert operated(phase="Error", startedAt="yesterday") == Operation(Phase.ERROR, started_at=LONG_AGO)
+    assert operated(phase="Pondering") == Operation(OperationPhase.RUNNING, started_at=MIN_TIME)
+    assert operated(phase="Error", startedAt="yesterday") == Operation(OperationPhase.ERROR, started_at=MIN_TIME)
     automated = operated(phase="Failed", operation={"initiatedBy": {"automated": True}})
-    assert automated == Operation(Phase.FAILED, started_at=LONG_AGO, started_by="automated sync")
+    assert automated == Operation(OperationPhase.FAILED, started_at=MIN_TIME, started_by="automated sync")
 
 
 @pytest.mark.parametrize(
@@ -219,8 +219,8 @@ def test_kinds_that_argo_cd_judges() -> None:
         {"metadata": {}, "status": {"resources": rows, "resourceHealthSource": "appTree"}}, Application
     )
     thing = ResourceKind("x.test", "Thing")
-    assert applications.kinds_with_health(shows) == {thing}
-    assert applications.kinds_with_health(hides) == {thing, ResourceKind("", "ConfigMap")}
+    assert application_resources.kinds_with_health(shows) == {thing}
+    assert application_resources.kinds_with_health(hides) == {thing, ResourceKind("", "ConfigMap")}
 
 
 def recorded() -> Iterator[Any]:
@@ -231,10 +231,10 @@ def recorded() -> Iterator[Any]:
 
 
 def test_every_recorded_state_is_understood() -> None:
-    states = [applications.parse(msgspec.convert(each, Application)) for each in recorded()]
+    states = [applications.parse_application(msgspec.convert(each, Application)) for each in recorded()]
     assert len(states) > 100
     assert {state.health for state in states} >= {Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED, Health.MISSING}
-    assert {state.operation.phase for state in states if state.operation} == set(Phase)
+    assert {state.operation.phase for state in states if state.operation} == set(OperationPhase)
     assert any(state.operation_requested for state in states)
     assert any(state.is_deleting for state in states)
     assert any(state.errors for state in states)
@@ -255,6 +255,6 @@ def test_any_part_may_be_null() -> None:
     whole = copy.deepcopy({part: richest[part] for part in richest if part != "metadata"})
     for holder, key in holes(whole):
         kept, holder[key] = holder[key], None
-        state = applications.parse(msgspec.convert({"metadata": {"name": "web"}, **whole}, Application))
+        state = applications.parse_application(msgspec.convert({"metadata": {"name": "web"}, **whole}, Application))
         assert isinstance(state, ApplicationState)
         holder[key] = kept

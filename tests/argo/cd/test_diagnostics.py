@@ -10,9 +10,9 @@ from tests.operations.clusters import SYNC, after, begin, patch
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import workload
 from windlass.argo.cd.applications import APPLICATIONS, Application
-from windlass.argo.cd.diagnostics import LONGEST, diagnosed
+from windlass.argo.cd.diagnostics import MAX_LINE_LENGTH, diagnose_application
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -30,7 +30,7 @@ def explained(*items: dict[str, Any], fault: Fault | None = None) -> str:
             await after(60)
             if fault:
                 w.sandbox.server.faults.add(fault)
-            return await diagnosed(w.kube, await shown(w))
+            return await diagnose_application(w.kube, await shown(w))
 
     return "\n".join(clusters.run(main()))
 
@@ -48,7 +48,7 @@ def test_nothing_is_said_about_what_is_well() -> None:
     ],
 )
 def test_the_pods_that_do_not_run_are_named(kind: str, fails_with: str, words: list[str]) -> None:
-    found = explained(workload(kind, annotations={f"{PREFIX}fails-with": fails_with}))
+    found = explained(workload(kind, annotations={f"{ANNOTATION_PREFIX}fails-with": fails_with}))
     for word in words:
         assert word in found, found
 
@@ -60,8 +60,8 @@ def test_what_was_refused_is_named() -> None:
 
 def test_what_cannot_be_read_is_said_and_lines_stay_short() -> None:
     found = explained(
-        workload(annotations={f"{PREFIX}fails-with": "ImagePullBackOff"}),
+        workload(annotations={f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"}),
         fault=Fault(kind="deployments.apps", code=403),
     )
     assert "more could not be read" in found
-    assert all(len(line) <= LONGEST for line in found.splitlines())
+    assert all(len(line) <= MAX_LINE_LENGTH for line in found.splitlines())

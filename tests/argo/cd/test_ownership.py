@@ -9,14 +9,14 @@ import pytest
 
 from tests.core.platform.drafting.inventories import app, appset
 from windlass.argo.cd import ownership
-from windlass.core.platform.drafting.ownership import FoundApplication, FoundSet, Match
+from windlass.core.platform.drafting.ownership import LabelExpression, ObservedApplication, ObservedApplicationSet
 
 ID = "argocd.argoproj.io/tracking-id"
 
 
-def made(spec: Any = None, status: Any = None, **metadata: Any) -> ownership.Made:
+def made(spec: Any = None, status: Any = None, **metadata: Any) -> ownership.ApplicationManifest:
     body = {"metadata": {"name": "web", "namespace": "argocd", **metadata}, "spec": spec, "status": status}
-    return msgspec.convert(body, ownership.Made)
+    return msgspec.convert(body, ownership.ApplicationManifest)
 
 
 def row(kind: str, name: str, **more: Any) -> dict[str, Any]:
@@ -26,28 +26,28 @@ def row(kind: str, name: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("application", "expected"),
     [
-        (made(), FoundApplication(app("web"))),
-        (made(status={"resources": None}, spec={"project": ""}), FoundApplication(app("web"))),
-        (made(spec={"project": "team"}, labels={"x": "y"}), FoundApplication(app("web"), "team", {"x": "y"})),
-        (made(annotations={ownership.WAVE: "-3"}), FoundApplication(app("web"), wave=-3)),
-        (made(annotations={ownership.WAVE: "soon"}), FoundApplication(app("web"))),
+        (made(), ObservedApplication(app("web"))),
+        (made(status={"resources": None}, spec={"project": ""}), ObservedApplication(app("web"))),
+        (made(spec={"project": "team"}, labels={"x": "y"}), ObservedApplication(app("web"), "team", {"x": "y"})),
+        (made(annotations={ownership.SYNC_WAVE_ANNOTATION: "-3"}), ObservedApplication(app("web"), sync_wave=-3)),
+        (made(annotations={ownership.SYNC_WAVE_ANNOTATION: "soon"}), ObservedApplication(app("web"))),
         (
             made(annotations={"windlass.dev/depends-on": "a, b"}),
-            FoundApplication(app("web"), depends_on=("a", "b")),
+            ObservedApplication(app("web"), depends_on=("a", "b")),
         ),
-        (made(annotations={"windlass.dev/depends-on": ""}), FoundApplication(app("web"), depends_on=())),
+        (made(annotations={"windlass.dev/depends-on": ""}), ObservedApplication(app("web"), depends_on=())),
         (
             made(annotations={ID: "root:argoproj.io/Application:argocd/web"}),
-            FoundApplication(app("web"), tracked_by="root"),
+            ObservedApplication(app("web"), tracked_by="root"),
         ),
         (
             made(annotations={ID: "team_root:argoproj.io/Application:argocd/web"}),
-            FoundApplication(app("web"), tracked_by="team_root"),
+            ObservedApplication(app("web"), tracked_by="team_root"),
         ),
-        (made(annotations={ID: "root:argoproj.io/Application:argocd/copied"}), FoundApplication(app("web"))),
+        (made(annotations={ID: "root:argoproj.io/Application:argocd/copied"}), ObservedApplication(app("web"))),
         (
-            made(labels={ownership.INSTANCE: "root"}),
-            FoundApplication(app("web"), labels={ownership.INSTANCE: "root"}, tracked_by="root"),
+            made(labels={ownership.INSTANCE_LABEL: "root"}),
+            ObservedApplication(app("web"), labels={ownership.INSTANCE_LABEL: "root"}, tracked_by="root"),
         ),
         (
             made(
@@ -56,7 +56,7 @@ def row(kind: str, name: str, **more: Any) -> dict[str, Any]:
                     {"kind": "ApplicationSet", "name": "tenants", "uid": "2"},
                 ]
             ),
-            FoundApplication(app("web"), owner=appset("tenants")),
+            ObservedApplication(app("web"), owner=appset("tenants")),
         ),
         (
             made(
@@ -71,24 +71,24 @@ def row(kind: str, name: str, **more: Any) -> dict[str, Any]:
                     ]
                 }
             ),
-            FoundApplication(app("web"), lists=frozenset({app("a"), app("b"), appset("team/s")})),
+            ObservedApplication(app("web"), listed_children=frozenset({app("a"), app("b"), appset("team/s")})),
         ),
     ],
 )
-def test_an_application(application: ownership.Made, expected: FoundApplication) -> None:
-    assert ownership.found_application(application) == expected
+def test_an_application(application: ownership.ApplicationManifest, expected: ObservedApplication) -> None:
+    assert ownership.parse_application_manifest(application) == expected
 
 
 def test_where_argo_cd_is() -> None:
-    assert ownership.home_of(made()) == ""
-    assert ownership.home_of(made(status={"controllerNamespace": "gitops"})) == "gitops"
+    assert ownership.controller_namespace(made()) == ""
+    assert ownership.controller_namespace(made(status={"controllerNamespace": "gitops"})) == "gitops"
 
 
 def test_a_parent_that_shows_the_health_of_its_children() -> None:
     shown = row("Application", "a", health={"status": "Healthy"})
-    assert ownership.shows_health_of_children(made(status={"resources": [shown]}))
+    assert ownership.reports_child_health(made(status={"resources": [shown]}))
     for other in (row("Application", "a"), {**shown, "kind": "AppProject"}, {**shown, "group": "apps"}):
-        assert not ownership.shows_health_of_children(made(status={"resources": [other]}))
+        assert not ownership.reports_child_health(made(status={"resources": [other]}))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_parent_that_shows_the_health_of_its_children() -> None:
     ],
 )
 def test_settings_with_a_health_check_of_applications(settings: dict[str, str], expected: bool) -> None:
-    assert ownership.has_application_health(settings) is expected
+    assert ownership.has_application_health_check(settings) is expected
 
 
 def expression(operator: str, *values: str) -> dict[str, Any]:
@@ -132,14 +132,14 @@ def expression(operator: str, *values: str) -> dict[str, Any]:
                 }
             },
             (
-                (Match("env", frozenset({"dev", "test"})),),
-                (Match("env", frozenset({"dev"}), is_negated=True), Match("env", frozenset())),
+                (LabelExpression("env", frozenset({"dev", "test"})),),
+                (LabelExpression("env", frozenset({"dev"}), is_negated=True), LabelExpression("env", frozenset())),
                 (),
             ),
         ),
     ],
 )
-def test_the_steps_of_a_set(spec: Any, steps: tuple[tuple[Match, ...], ...]) -> None:
-    metadata = {"name": "tenants", "namespace": "argocd", "annotations": {ownership.WAVE: "2"}}
-    generator = msgspec.convert({"metadata": metadata, "spec": spec}, ownership.Generator)
-    assert ownership.found_set(generator) == FoundSet(appset("tenants"), 2, "", steps)
+def test_the_steps_of_a_set(spec: Any, steps: tuple[tuple[LabelExpression, ...], ...]) -> None:
+    metadata = {"name": "tenants", "namespace": "argocd", "annotations": {ownership.SYNC_WAVE_ANNOTATION: "2"}}
+    generator = msgspec.convert({"metadata": metadata, "spec": spec}, ownership.ApplicationSetManifest)
+    assert ownership.parse_application_set(generator) == ObservedApplicationSet(appset("tenants"), 2, "", steps)

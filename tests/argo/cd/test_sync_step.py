@@ -9,10 +9,10 @@ import pytest
 
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
-from windlass.argo.cd.application_writer import Writer
-from windlass.argo.cd.applications import APPLICATIONS, Application, requested_run
-from windlass.argo.cd.sync_requests import Wish
-from windlass.argo.cd.sync_step import is_raced
+from windlass.argo.cd.application_writer import ApplicationWriter
+from windlass.argo.cd.applications import APPLICATIONS, Application, requested_run_id
+from windlass.argo.cd.sync_requests import SyncRequest
+from windlass.argo.cd.sync_step import is_race
 from windlass.core.platform.gates import Failed, Reason
 from windlass.kube.api_errors import Conflict
 from windlass.operations.run.run_lock import LockLost
@@ -26,8 +26,8 @@ REF = APPLICATIONS.named("web", "argocd")
 
 async def begun(w: World) -> Application:
     w.argocd.repositories[URL] = MemoryRepository({"web/all.yaml": [config()]})
-    await w.sandbox.caller().create("applications.argoproj.io", application())
-    await w.sandbox.sources.sleep(1.0)
+    await w.sandbox.client().create("applications.argoproj.io", application())
+    await w.sandbox.clock.sleep(1.0)
     return await shown(w)
 
 
@@ -35,15 +35,15 @@ async def shown(w: World) -> Application:
     return msgspec.convert(await w.kube.get(REF), Application)
 
 
-def wish(run_id: str = "run-1") -> Wish:
-    return Wish(("main",), run_id)
+def wish(run_id: str = "run-1") -> SyncRequest:
+    return SyncRequest(("main",), run_id)
 
 
 def test_an_operation_is_written_onto_exactly_what_was_seen() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.argocd.pause()
-            seen, writer = await begun(w), Writer(w.kube)
+            seen, writer = await begun(w), ApplicationWriter(w.kube)
             await w.kube.patch(REF, {"metadata": {"labels": {"moved": "meanwhile"}}})
             with pytest.raises(Conflict):
                 await writer.sync(seen, wish())
@@ -51,7 +51,7 @@ def test_an_operation_is_written_onto_exactly_what_was_seen() -> None:
             assert (await shown(w)).operation is None
             written = await writer.try_sync(await shown(w), wish())
             assert isinstance(written, Application)
-            assert requested_run(written) == "run-1"
+            assert requested_run_id(written) == "run-1"
 
     clusters.run(main())
 
@@ -60,7 +60,7 @@ def test_one_that_was_not_taken_up_can_be_taken_back() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.argocd.pause()
-            writer = Writer(w.kube)
+            writer = ApplicationWriter(w.kube)
             written = await writer.sync(await begun(w), wish())
             assert (await writer.end_operation(written)).operation is None
 
@@ -70,15 +70,15 @@ def test_one_that_was_not_taken_up_can_be_taken_back() -> None:
 def test_one_that_runs_is_terminated() -> None:
     async def main() -> None:
         async with clusters.world() as w:
-            writer = Writer(w.kube)
+            writer = ApplicationWriter(w.kube)
             await writer.sync(await begun(w), wish())
-            await w.sandbox.sources.sleep(0.2)
+            await w.sandbox.clock.sleep(0.2)
             await writer.end_operation(await shown(w))
-            await w.sandbox.sources.sleep(2.0)
+            await w.sandbox.clock.sleep(2.0)
             found = await w.kube.get(REF)
             assert "operation" not in found
             assert found["status"]["operationState"]["message"] == "Operation terminated"
-            assert await w.sandbox.caller().find("configmaps", "web", "default") is None
+            assert await w.sandbox.client().find("configmaps", "web", "default") is None
 
     clusters.run(main())
 
@@ -89,7 +89,7 @@ def test_who_may_not_write_does_not() -> None:
 
     async def main() -> None:
         async with clusters.world() as w:
-            seen, writer = await begun(w), Writer(w.kube, refuse)
+            seen, writer = await begun(w), ApplicationWriter(w.kube, refuse)
             for attempt in (writer.try_sync(seen, wish()), writer.refresh(seen), writer.end_operation(seen)):
                 with pytest.raises(LockLost):
                     await attempt
@@ -107,4 +107,4 @@ def test_who_may_not_write_does_not() -> None:
     ],
 )
 def test_two_that_made_one_namespace_have_only_been_in_each_others_way(detail: str, raced: bool) -> None:
-    assert is_raced(Failed(Reason.OPERATION_FAILED, detail)) is raced
+    assert is_race(Failed(Reason.OPERATION_FAILED, detail)) is raced

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from windlass.argo.health.assessment import CONFIG_MAPS, READ_AGAIN_AFTER, BuiltInJudge, ScriptedJudge, scripted
-from windlass.argo.health.scripts import HealthScripts, mounted
+from windlass.argo.health.assessment import (
+    CONFIG_MAP_MAX_AGE,
+    CONFIG_MAPS,
+    BuiltInHealthAssessor,
+    LuaHealthAssessor,
+    open_lua_assessor,
+)
+from windlass.argo.health.scripts import HealthScripts, mounted_scripts
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceKind, ResourceState
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.clocks import Clock
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.lua.worker_process import LuaWorker
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.requests import ADMIN
@@ -33,7 +39,7 @@ def thing(**more: Any) -> dict[str, Any]:
 
 
 def check(words: str) -> HealthScripts:
-    return mounted({("a.io", "Thing"): words})
+    return mounted_scripts({("a.io", "Thing"): words})
 
 
 class World:
@@ -41,11 +47,11 @@ class World:
         self.sandbox = sandbox
         self.seconds = 0.0
         clock = Clock(monotonic=lambda: self.seconds)
-        self.reader = KubeReader(Calls(InProcessTransport(sandbox, ADMIN), clock=clock))
+        self.reader = KubeReader(CallSender(InProcessTransport(sandbox, ADMIN), clock=clock))
 
     async def configure(self, data: Mapping[str, str]) -> None:
         body = {"metadata": {"name": "argocd-cm", "namespace": "argocd"}, "data": dict(data)}
-        await self.sandbox.caller().create("configmaps", body)
+        await self.sandbox.client().create("configmaps", body)
 
     @property
     def reads(self) -> int:
@@ -55,7 +61,7 @@ class World:
 @asynccontextmanager
 async def world() -> AsyncIterator[World]:
     async with Sandbox() as sandbox:
-        await sandbox.caller().create("namespaces", {"metadata": {"name": "argocd"}})
+        await sandbox.client().create("namespaces", {"metadata": {"name": "argocd"}})
         yield World(sandbox)
 
 
@@ -83,9 +89,9 @@ async def world() -> AsyncIterator[World]:
     ],
 )
 async def test_what_a_check_says(words: str, item: dict[str, Any], health: Health, message: str) -> None:
-    async with world() as w, scripted(w.reader, "argocd", check(words)) as judge:
+    async with world() as w, open_lua_assessor(w.reader, "argocd", check(words)) as judge:
         expected = message.format("the health check of a.io/Thing from a mounted file")
-        assert await judge.judge(thing(**item)) == ResourceState(health, expected)
+        assert await judge.assess(thing(**item)) == ResourceState(health, expected)
         assert w.reads == 0, "a mounted check wins, whatever the cluster has"
 
 
@@ -98,59 +104,59 @@ async def test_a_mounted_check_wins_over_the_clusters_and_that_over_ours() -> No
             }
         )
         item = {**thing(), "apiVersion": "ceph.rook.io/v1", "kind": "CephCluster"}
-        async with scripted(w.reader, "argocd", HealthScripts()) as judge:
-            assert (await judge.judge(thing())).health is Health.PROGRESSING
-            assert (await judge.judge(item)).health is Health.SUSPENDED
+        async with open_lua_assessor(w.reader, "argocd", HealthScripts()) as judge:
+            assert (await judge.assess(thing())).health is Health.PROGRESSING
+            assert (await judge.assess(item)).health is Health.SUSPENDED
             assert w.reads == 1, "it is read once"
-        async with scripted(w.reader, "argocd", check("return {status = 'Degraded'}")) as judge:
-            assert (await judge.judge(thing())).health is Health.DEGRADED
-        async with scripted(w.reader, "elsewhere", HealthScripts()) as judge:
-            assert (await judge.judge(item)).health_message == "its phase is not told, Ceph says nothing"
+        async with open_lua_assessor(w.reader, "argocd", check("return {status = 'Degraded'}")) as judge:
+            assert (await judge.assess(thing())).health is Health.DEGRADED
+        async with open_lua_assessor(w.reader, "elsewhere", HealthScripts()) as judge:
+            assert (await judge.assess(item)).health_message == "its phase is not told, Ceph says nothing"
 
 
 async def test_what_has_no_check_says_it_itself_and_needs_no_process() -> None:
     async with world() as w, LuaWorker() as worker:
-        judge = ScriptedJudge(w.reader, "argocd", HealthScripts(), worker)
+        judge = LuaHealthAssessor(w.reader, "argocd", HealthScripts(), worker)
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-        assert (await judge.judge(thing(status=ready))).health is Health.HEALTHY
-        assert (await judge.judge(thing(metadata={"deletionTimestamp": "now"}))).is_deleting
-        assert not await judge.can_judge(THING)
-        assert await judge.can_judge(DEPLOYMENT)
-        assert await judge.can_judge(ResourceKind("argoproj.io", "Application"))
+        assert (await judge.assess(thing(status=ready))).health is Health.HEALTHY
+        assert (await judge.assess(thing(metadata={"deletionTimestamp": "now"}))).is_deleting
+        assert not await judge.can_assess(THING)
+        assert await judge.can_assess(DEPLOYMENT)
+        assert await judge.can_assess(ResourceKind("argoproj.io", "Application"))
         assert worker.pid is None
 
 
 async def test_the_config_map_is_read_again_after_a_while() -> None:
-    async with world() as w, scripted(w.reader, "argocd", HealthScripts()) as judge:
-        assert not await judge.can_judge(THING)
+    async with world() as w, open_lua_assessor(w.reader, "argocd", HealthScripts()) as judge:
+        assert not await judge.can_assess(THING)
         await w.configure({KEY: "return {status = 'Healthy'}"})
-        assert not await judge.can_judge(THING)
-        w.seconds += READ_AGAIN_AFTER + 1
-        assert await judge.can_judge(THING)
+        assert not await judge.can_assess(THING)
+        w.seconds += CONFIG_MAP_MAX_AGE + 1
+        assert await judge.can_assess(THING)
         assert w.reads == 2
 
 
 async def test_a_config_map_that_is_not_for_our_eyes() -> None:
-    async with world() as w, scripted(w.reader, "argocd", HealthScripts()) as judge:
+    async with world() as w, open_lua_assessor(w.reader, "argocd", HealthScripts()) as judge:
         await w.configure({KEY: "return {status = 'Healthy'}"})
         w.sandbox.server.faults.add(Fault(verb="get", kind="configmaps", code=403, times=None))
-        assert not await judge.can_judge(THING)
-        assert await judge.can_judge(ResourceKind("ceph.rook.io", "CephCluster"))
+        assert not await judge.can_assess(THING)
+        assert await judge.can_assess(ResourceKind("ceph.rook.io", "CephCluster"))
 
 
 async def test_kinds_that_have_a_check() -> None:
-    async with world() as w, scripted(w.reader, "argocd", check("return {}")) as judge:
+    async with world() as w, open_lua_assessor(w.reader, "argocd", check("return {}")) as judge:
         assert {THING, ResourceKind("ceph.rook.io", "CephCluster")} <= judge.kinds
         assert DEPLOYMENT not in judge.kinds
         assert w.reads == 0
 
 
 async def test_without_lua() -> None:
-    judge = BuiltInJudge()
+    judge = BuiltInHealthAssessor()
     assert not judge.kinds
-    assert await judge.can_judge(DEPLOYMENT)
-    assert not await judge.can_judge(THING)
-    assert await judge.judge(thing()) == ResourceState(Health.UNKNOWN, "it has no condition that tells its health")
+    assert await judge.can_assess(DEPLOYMENT)
+    assert not await judge.can_assess(THING)
+    assert await judge.assess(thing()) == ResourceState(Health.UNKNOWN, "it has no condition that tells its health")
 
 
 def test_config_maps_are_known_by_heart() -> None:

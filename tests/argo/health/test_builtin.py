@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from windlass.argo.health.builtin import judged_object
+from windlass.argo.health.builtin import assess_object
 from windlass.core.platform.model.health import Health
 
 
@@ -99,15 +99,15 @@ def waiting(reason: str) -> dict[str, Any]:
     ],
 )
 def test_health(kind: str, spec: Any, status: Any, health: Health) -> None:
-    found = judged_object({"kind": kind, "metadata": {"generation": 2}, "spec": spec, "status": status})
+    found = assess_object({"kind": kind, "metadata": {"generation": 2}, "spec": spec, "status": status})
     assert found.health is health, found
     assert not found.is_deleting
 
 
 def test_it_says_why() -> None:
     item = {"kind": "Thing", "metadata": {"deletionTimestamp": "now"}, "status": condition("Failed", message="no disk")}
-    assert judged_object(item).health_message == "Failed is True: no disk"
-    assert judged_object(item).is_deleting
+    assert assess_object(item).health_message == "Failed is True: no disk"
+    assert assess_object(item).is_deleting
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_it_says_why() -> None:
 )
 def test_its_words(kind: str, spec: Any, status: Any, message: str) -> None:
     item = {"kind": kind, "metadata": {}, "spec": spec, "status": status}
-    assert judged_object(item).health_message == message
+    assert assess_object(item).health_message == message

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from windlass.argo.health.scripts import HealthScripts, embedded, mounted, of_config_map
+from windlass.argo.health.scripts import HealthScripts, embedded_scripts, mounted_scripts, parse_config_map
 from windlass.core.platform.model.snapshots import ResourceKind
-from windlass.lua.interpreter import answered, mistake_in
+from windlass.lua.interpreter import run_script, syntax_error
 
 DOCUMENT = """
 a.io/Thing:
@@ -55,25 +55,25 @@ def test_the_config_map_as_argo_cd_reads_it(kind: str, expected: str | None) -> 
         "resource.customizations.actions.h.io_Thing": "not health",
         "url": "https://argocd.test",
     }
-    assert text(of_config_map(data), kind) == expected
+    assert text(parse_config_map(data), kind) == expected
 
 
 @pytest.mark.parametrize("document", ["", " \n", "a: [", "just words", "- a\n- b"])
 def test_a_document_that_is_none_has_no_checks(document: str) -> None:
-    assert of_config_map({"resource.customizations": document}) == HealthScripts()
+    assert parse_config_map({"resource.customizations": document}) == HealthScripts()
 
 
 def test_mounted_files() -> None:
-    found = mounted({("a.io", "Thing"): "x"})
+    found = mounted_scripts({("a.io", "Thing"): "x"})
     assert text(found, "a.io/Thing") == "x"
     assert text(found, "Thing") is None
 
 
 def test_our_own_are_lua() -> None:
     kinds = {"ceph.rook.io/CephCluster", "acid.zalan.do/postgresql", "argoproj.io/Application"}
-    assert {str(kind) for kind in embedded().exact} == kinds
-    for script in embedded().exact.values():
-        assert mistake_in(script.text) is None
+    assert {str(kind) for kind in embedded_scripts().exact} == kinds
+    for script in embedded_scripts().exact.values():
+        assert syntax_error(script.text) is None
 
 
 def ceph(phase: str | None, health: str | None, **details: Any) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def app(spec: dict[str, Any], compared: dict[str, Any], **more: Any) -> dict[str
     ],
 )
 def test_our_own_checks(kind: str, item: dict[str, Any], expected: str, message: str) -> None:
-    script = text(embedded(), kind)
+    script = text(embedded_scripts(), kind)
     assert script
-    found = answered(script, item)
+    found = run_script(script, item)
     assert (found.get("status"), found.get("message", "")) == (expected, message), found

@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from windlass.cli.commands import demo, demo_files
-from windlass.cli.commands.demo import CHAPTERS, Untrue, demonstrate
+from windlass.cli.commands.demo import DEMO_STEPS, DemoFailed, run_demo
 from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLAN = CHAPTERS[0]
+PLAN = DEMO_STEPS[0]
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -28,7 +28,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> None:
     said: list[str] = []
-    demonstrate(tmp_path / "demo", {"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}, said.append, [PLAN])
+    run_demo(tmp_path / "demo", {"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}, said.append, [PLAN])
     assert "$ windlass plan --dag dag.yaml --environment-file environment.yaml > reports/1-plan.txt" in said
     assert "    43 not started; estimated 9 s; exit code 0" in said
     assert any("critical path" in line for line in said)
@@ -40,7 +40,7 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("chapter", "message"),
     [
-        (replace(PLAN, code=2), "ended with 0, wanted was 2"),
+        (replace(PLAN, exit_code=2), "ended with 0, wanted was 2"),
         pytest.param(
             replace(PLAN, expected=("43 not started", "44 succeeded")),
             "does not say: 44 succeeded",
@@ -52,9 +52,9 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     ],
     ids=["code", "words", "error"],
 )
-def test_a_chapter_that_is_not_true_is_a_failure(chapter: demo.Chapter, message: str, tmp_path: Path) -> None:
-    with pytest.raises(Untrue, match=message) as raised:
-        demonstrate(tmp_path / "demo", {}, lambda _: None, [chapter])
+def test_a_chapter_that_is_not_true_is_a_failure(chapter: demo.DemoStep, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DemoFailed, match=message) as raised:
+        run_demo(tmp_path / "demo", {}, lambda _: None, [chapter])
     assert raised.value.exit_code == 1
     assert not (tmp_path / "demo/kubeconfig").exists(), "the sandbox has ended"
 
@@ -63,34 +63,34 @@ def test_a_chapter_that_is_not_true_is_a_failure(chapter: demo.Chapter, message:
 def test_a_json_report_is_asked_by_field(tmp_path: Path) -> None:
     said: list[str] = []
     fields = ("summary.dryRun=True", "metrics.calls.writes=0")
-    chapter = replace(PLAN, command=f"{PLAN.command} --format json", report="plan.json", expected=fields)
-    demonstrate(tmp_path / "demo", {}, said.append, [chapter])
+    chapter = replace(PLAN, command=f"{PLAN.command} --format json", report_file="plan.json", expected=fields)
+    run_demo(tmp_path / "demo", {}, said.append, [chapter])
     assert "  metrics.calls.writes: 0" in said
-    with pytest.raises(Untrue, match=r"does not say: metrics\.nothing=0"):
-        demonstrate(tmp_path / "demo", {}, said.append, [replace(chapter, expected=("metrics.nothing=0",))])
+    with pytest.raises(DemoFailed, match=r"does not say: metrics\.nothing=0"):
+        run_demo(tmp_path / "demo", {}, said.append, [replace(chapter, expected=("metrics.nothing=0",))])
 
 
 def test_the_folder_of_an_earlier_demonstration_is_replaced(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     out.mkdir()
-    demo_files.prepare(out)
+    demo_files.prepare_folder(out)
     first = contents(out)
     (out / "reports" / "old.txt").touch()
-    demo_files.break_one(out)
-    demo_files.prepare(out)
+    demo_files.break_application(out)
+    demo_files.prepare_folder(out)
     assert contents(out) == first
     with pytest.raises(InvalidInput, match="not the folder of a demonstration"):
-        demo_files.prepare(tmp_path)
+        demo_files.prepare_folder(tmp_path)
 
 
 def test_a_commit_changes_one_file(tmp_path: Path) -> None:
-    demo_files.prepare(tmp_path / "demo")
+    demo_files.prepare_folder(tmp_path / "demo")
     states = [contents(tmp_path / "demo")]
-    for commit in (demo_files.break_one, demo_files.mend):
-        assert f"repository/{demo_files.VICTIM}/all.yaml" in commit(tmp_path / "demo")
+    for commit in (demo_files.break_application, demo_files.fix_application):
+        assert f"repository/{demo_files.FAILING_APPLICATION}/all.yaml" in commit(tmp_path / "demo")
         states.append(contents(tmp_path / "demo"))
     for before, after in pairwise(states):
         changed = [name for name in after if after[name] != before.get(name)]
-        assert changed == [f"repository/{demo_files.VICTIM}/all.yaml"]
+        assert changed == [f"repository/{demo_files.FAILING_APPLICATION}/all.yaml"]
     marks = [yaml.safe_load(state[changed[0]])["spec"]["template"]["metadata"]["annotations"] for state in states]
     assert ["sandbox.windlass.dev/fails-with" in found for found in marks] == [False, True, False]

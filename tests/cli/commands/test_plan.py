@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import platform, snapshot
-from windlass.cli.commands.plan import understood
+from windlass.cli.commands.plan import parse_plan
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.planning import plans
-from windlass.core.platform.planning.plan_documents import document, essence
+from windlass.core.platform.planning.plan_documents import plan_document, summarize_plan
 from windlass.errors import InvalidInput
 
 ABOUT = {"action": "deploy", "environment": "staging", "scope": "platform"}
-PLAN = plans.for_deploy(
+PLAN = plans.plan_deploy(
     platform("keycloak: postgres vault; postgres: ceph; vault: ceph"),
     snapshot("ceph=healthy postgres=progressing"),
     parse_scope("platform"),
 )
-WRITTEN = json.dumps(document(PLAN, ABOUT, "a root"))
+WRITTEN = json.dumps(plan_document(PLAN, ABOUT, "a root"))
 
 
 def changed(*path: str | int, to: Any) -> str:
@@ -41,14 +41,14 @@ def without(name: str) -> str:
 def refusal(content: bytes) -> InvalidInput | None:
     """Nothing else is raised."""
     try:
-        understood(content, ABOUT, "plan.json")
+        parse_plan(content, ABOUT, "plan.json")
     except InvalidInput as error:
         return error
     return None
 
 
 def test_what_is_written_is_read_again() -> None:
-    assert understood(WRITTEN.encode(), ABOUT, "plan.json") == essence(PLAN, "a root")
+    assert parse_plan(WRITTEN.encode(), ABOUT, "plan.json") == summarize_plan(PLAN, "a root")
 
 
 @pytest.mark.parametrize(

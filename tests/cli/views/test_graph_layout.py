@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from tests.builders import graph, platform
 from tests.core.platform.strategies import graphs
-from windlass.cli.views.graph_layout import BOX, GAP, LANE, layout
+from windlass.cli.views.graph_layout import BOX_HEIGHT, LANE_HEIGHT, SLOT_GAP, compute_layout
 from windlass.cli.views.graph_svg import svg
 
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 @given(graphs())
 @settings(deadline=None)
 def test_boxes_and_lanes_never_touch(made: Graph) -> None:
-    found = layout(made)
+    found = compute_layout(made)
     boxes = {(name, number) for number, wave in enumerate(made.waves) for name in wave}
     assert boxes <= {slot for column in found.columns for slot in column}
     for column in found.columns:
         for above, below in pairwise(column):
-            needed = sum(BOX if slot in boxes else LANE for slot in (above, below)) / 2 + GAP
-            assert found.height[below] - found.height[above] >= needed - 1e-6
-    assert all(0 <= place <= found.total for place in found.height.values())
+            needed = sum(BOX_HEIGHT if slot in boxes else LANE_HEIGHT for slot in (above, below)) / 2 + SLOT_GAP
+            assert found.centers[below] - found.centers[above] >= needed - 1e-6
+    assert all(0 <= place <= found.total_height for place in found.centers.values())
 
 
 @given(graphs())
 @settings(deadline=None)
 def test_every_dependency_that_is_not_implied_has_a_way(made: Graph) -> None:
-    found = layout(made)
+    found = compute_layout(made)
     wave_of = {name: number for number, wave in enumerate(made.waves) for name in wave}
 
     def reached(slot: Slot) -> set[str]:
@@ -49,7 +49,7 @@ def test_every_dependency_that_is_not_implied_has_a_way(made: Graph) -> None:
 
 
 def test_a_better_order_is_found() -> None:
-    found = layout(graph("a2: b1; b2: a1"))
+    found = compute_layout(graph("a2: b1; b2: a1"))
     assert [[name for name, _ in column] for column in found.columns] in (
         [["a1", "b1"], ["b2", "a2"]],
         [["b1", "a1"], ["a2", "b2"]],

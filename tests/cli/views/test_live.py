@@ -17,8 +17,8 @@ import pytest
 
 from tests.cli.views.live_runs import CHAIN, ended, plan_of, started
 from windlass.cli.views.live import LiveView
-from windlass.cli.views.live_state import State
-from windlass.core.platform.events import PhaseBegan, Planned, RunPhase
+from windlass.cli.views.live_state import LiveState
+from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def follow(terminal: Terminal, *events: Event, seconds: float = 60, error: BaseE
 
     async def main() -> None:
         clock = virtual_clock()
-        state = State("deploy platform in staging", clock.monotonic(), CHAIN.expected, 10)
+        state = LiveState("deploy platform in staging", clock.monotonic(), CHAIN.expected_durations, 10)
         async with LiveView(terminal, clock, state, ENVIRON) as view:
             for event in events:
-                view.tell(event)
+                view.emit(event)
             await clock.sleep(seconds)
             if error:
                 raise error
@@ -61,7 +61,7 @@ def follow(terminal: Terminal, *events: Event, seconds: float = 60, error: BaseE
     return terminal.getvalue()
 
 
-RUNNING = (Planned(plan_of(CHAIN)), PhaseBegan(RunPhase.RUN), ended("disk"), started("db"))
+RUNNING = (PlanReady(plan_of(CHAIN)), PhaseStarted(RunPhase.RUN), ended("disk"), started("db"))
 
 
 def test_it_is_drawn_again_while_nothing_happens() -> None:
@@ -108,13 +108,13 @@ def test_a_terminal_without_utf_8_gets_signs_that_it_has() -> None:
 def test_ctrl_c_leaves_a_sane_terminal() -> None:
     script = """
         import asyncio, sys
-        from windlass.cli.views.live_state import State
+        from windlass.cli.views.live_state import LiveState
         from windlass.cli.views.live import LiveView
         from windlass.kube.clocks import Clock
 
         async def main():
             clock = Clock()
-            async with LiveView(sys.stderr, clock, State("deploy", clock.monotonic(), {}, 1), {"TERM": "xterm"}):
+            async with LiveView(sys.stderr, clock, LiveState("deploy", clock.monotonic(), {}, 1), {"TERM": "xterm"}):
                 await clock.sleep(60)
 
         try:

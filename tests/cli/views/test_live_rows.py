@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from tests.builders import platform
 from tests.cli.views.live_runs import CHAIN, ended, started, state_after, states
-from windlass.cli.views.live_rows import Style, rows, shares
-from windlass.cli.views.live_state import State
-from windlass.core.platform.events import Level, NodeWaits, Noticed, PhaseBegan, RunPhase
+from windlass.cli.views.live_rows import Style, render_rows, row_shares
+from windlass.cli.views.live_state import LiveState
+from windlass.core.platform.events import Level, NodeWaiting, Notice, PhaseStarted, RunPhase
 from windlass.core.platform.outcomes import Result
 
 
-def screen(state: State, now: float = 60, height: int = 24, width: int = 80) -> list[str]:
-    return ["".join(piece.text for piece in row).rstrip() for row in rows(state, now, height, width)]
+def screen(state: LiveState, now: float = 60, height: int = 24, width: int = 80) -> list[str]:
+    return ["".join(piece.text for piece in row).rstrip() for row in render_rows(state, now, height, width)]
 
 
 def cells(line: str) -> int:
@@ -28,10 +28,10 @@ def test_a_whole_screen() -> None:
     state = state_after(
         ended("disk"),
         started("db"),
-        NodeWaits("db", "Progressing", "1 of 3 replicas are ready"),
+        NodeWaiting("db", "Progressing", "1 of 3 replicas are ready"),
         (20, started("vault")),
         (40, started("vault", 2)),
-        (50, Noticed(Level.WARN, "the watch was resumed", "db")),
+        (50, Notice(Level.WARN, "the watch was resumed", "db")),
     )
     assert screen(state, width=100) == [
         "deploy platform in staging  run  1:00  about 6 min left",
@@ -80,7 +80,7 @@ def test_time_gone_and_time_left(now: float, shown: str) -> None:
 
 def test_what_is_late_is_seen() -> None:
     state = state_after(*(ended(name) for name in CHAIN.graph.names if name != "ui"), started("ui"))
-    first, *rest = rows(state, 61, 24, 80)
+    first, *rest = render_rows(state, 61, 24, 80)
     assert first[-1] == ("  longer than expected", Style.LATE)
     assert any(piece.style is Style.LATE and "1:01/1:00" in piece.text for row in rest for piece in row)
 
@@ -91,12 +91,12 @@ def test_at_the_end_nothing_is_left() -> None:
 
 
 def test_a_run_that_was_stopped_does_not_go_on_counting() -> None:
-    state = state_after(ended("disk", Result.INTERRUPTED), PhaseBegan(RunPhase.REPORT))
+    state = state_after(ended("disk", Result.INTERRUPTED), PhaseStarted(RunPhase.REPORT))
     assert screen(state)[0] == "deploy platform in staging  report  1:00"
 
 
 def test_before_the_plan_there_is_one_row() -> None:
-    assert screen(State("validate", 0.0, {}, 10)) == ["validate  1:00"]
+    assert screen(LiveState("validate", 0.0, {}, 10)) == ["validate  1:00"]
 
 
 def test_what_could_start_waits_for_its_turn_and_stands_before_what_cannot() -> None:
@@ -129,12 +129,12 @@ def test_many_are_cut_to_the_room_there_is_and_counted() -> None:
     ],
 )
 def test_rows_are_shared_in_turn(room: int, sizes: list[int], given: list[int]) -> None:
-    assert shares(room, sizes) == given
+    assert row_shares(room, sizes) == given
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(states(), st.integers(-1, 60), st.integers(1, 150), st.floats(0, 10_000))
-def test_it_fits_whatever_the_run_and_the_terminal(state: State, height: int, width: int, now: float) -> None:
+def test_it_fits_whatever_the_run_and_the_terminal(state: LiveState, height: int, width: int, now: float) -> None:
     shown = screen(state, now, height, width)
     assert len(shown) <= max(0, min(height, 40))
     for line in shown:
@@ -144,7 +144,7 @@ def test_it_fits_whatever_the_run_and_the_terminal(state: State, height: int, wi
 
 def test_foreign_words_cannot_move_the_cursor() -> None:
     state = state_after(
-        started("disk"), NodeWaits("disk", "Progressing", "\x1b[2Jgone\r\nnext 漢字漢字漢字" + "字" * 99)
+        started("disk"), NodeWaiting("disk", "Progressing", "\x1b[2Jgone\r\nnext 漢字漢字漢字" + "字" * 99)
     )
     (line,) = [line for line in screen(state) if "gone" in line]
     assert "\x1b" not in line

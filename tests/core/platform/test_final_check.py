@@ -9,27 +9,27 @@ import pytest
 
 from tests.builders import at, platform, state
 from windlass.core.platform import final_check
-from windlass.core.platform.gates import Closed, Failed, Reason, Seen, Wait
-from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.gates import Closed, Failed, GateHistory, Reason, Wait
+from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import Condition, ResourceState, Snapshot, State
+from windlass.core.platform.model.snapshots import Condition, NodeState, ResourceState, Snapshot
 from windlass.core.platform.outcomes import Outcome, Result
 
 GOOD = Outcome("web", Result.SUCCEEDED)
 WEB = platform("web")
-PATIENT = Patience(health=timedelta(seconds=60), degraded_grace=timedelta(seconds=30))
-WEB = replace(WEB, applications={"web": replace(WEB.applications["web"], patience=PATIENT)})
+PATIENT = NodeTiming(health=timedelta(seconds=60), degraded_grace=timedelta(seconds=30))
+WEB = replace(WEB, applications={"web": replace(WEB.applications["web"], timing=PATIENT)})
 WELL, SICK = state(), state(Health.DEGRADED)
 
 
-def judged(*looks: tuple[int, State | None]) -> Closed | None:
+def judged(*looks: tuple[int, NodeState | None]) -> Closed | None:
     """After looks at the end of the run: each at a second, with what was there."""
-    seen: dict[str, Seen] = {}
+    seen: dict[str, GateHistory] = {}
     snapshot = Snapshot(at(0))
     for second, shown in looks:
         snapshot = Snapshot(at(second), {"web": shown} if shown else {})
-        seen = final_check.looked_at(seen, ["web"], snapshot)
-    return final_check.judged(WEB, seen, snapshot).get("web")
+        seen = final_check.update_histories(seen, ["web"], snapshot)
+    return final_check.closed_gates(WEB, seen, snapshot).get("web")
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def judged(*looks: tuple[int, State | None]) -> Closed | None:
         None,
     ],
 )
-def test_what_is_not_well_is_waited_for(shown: State | None) -> None:
+def test_what_is_not_well_is_waited_for(shown: NodeState | None) -> None:
     assert isinstance(judged((0, shown)), Wait)
     assert isinstance(judged((0, shown), (59, shown), (60, shown)), Failed)
 
 
 @pytest.mark.parametrize("shown", [WELL, ResourceState(Health.HEALTHY)])
-def test_what_is_well_is_not_waited_for(shown: State) -> None:
+def test_what_is_well_is_not_waited_for(shown: NodeState) -> None:
     assert judged((0, shown)) is None
 
 
@@ -69,12 +69,12 @@ def test_between_two_crashes_it_is_not_healthy_yet() -> None:
 
 
 def test_what_becomes_of_it() -> None:
-    assert final_check.corrected(GOOD, None) == GOOD
-    failed = final_check.corrected(GOOD, Failed(Reason.DEGRADED, "it is Degraded"))
+    assert final_check.apply_final_check(GOOD, None) == GOOD
+    failed = final_check.apply_final_check(GOOD, Failed(Reason.DEGRADED, "it is Degraded"))
     assert failed.result is Result.FAILED
-    assert isinstance(failed.judgement, Failed)
-    assert failed.judgement.detail.endswith("not at the end of the run: it is Degraded")
-    stopped = final_check.corrected(GOOD, Wait(Reason.PROGRESSING, "it is Progressing"))
+    assert isinstance(failed.decision, Failed)
+    assert failed.decision.detail.endswith("not at the end of the run: it is Degraded")
+    stopped = final_check.apply_final_check(GOOD, Wait(Reason.PROGRESSING, "it is Progressing"))
     assert stopped.result is Result.INTERRUPTED
-    assert isinstance(stopped.judgement, Failed)
-    assert stopped.judgement.reason is Reason.INTERRUPTED
+    assert isinstance(stopped.decision, Failed)
+    assert stopped.decision.reason is Reason.INTERRUPTED

@@ -9,23 +9,23 @@ import pytest
 
 from tests.builders import NEW, NOW, OLD, at, operation, seconds, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, Open, Proof, Reason, RefreshNeeded, Seen, Wait, Wanted
-from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Proof, Reason, RefreshNeeded, Wait
+from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
     Condition,
+    NodeState,
     Operation,
-    Phase,
+    OperationPhase,
     ResourceState,
-    State,
-    Sync,
+    SyncStatus,
 )
 
-PATIENCE = Patience(sync=seconds(300), health=seconds(300), degraded_grace=seconds(30))
-OURS = Wanted((NEW,), (source(),), PATIENCE, run_id="run-1")
+PATIENCE = NodeTiming(sync=seconds(300), health=seconds(300), degraded_grace=seconds(30))
+OURS = GateTarget((NEW,), (source(),), PATIENCE, run_id="run-1")
 LOOKING = replace(OURS, run_id=None)
-BEFORE = state(revisions=(OLD,), sources=(source(OLD),), compared_to=(source(OLD),), operation=None)
+BEFORE = state(revisions=(OLD,), sources=(source(OLD),), compared_sources=(source(OLD),), operation=None)
 RESYNCED = state(operation=operation(run_id="run-0"))
 
 
@@ -38,20 +38,20 @@ def shown(health: Health = Health.HEALTHY, **changes: Any) -> ApplicationState:
     return state(health, **{"operation": done(), "reconciled_at": at(2), **changes})
 
 
-def seen(*states: tuple[float, State | None], before: State | None = BEFORE) -> Seen:
-    found = gates.first_seen(before, NOW)
+def seen(*states: tuple[float, NodeState | None], before: NodeState | None = BEFORE) -> GateHistory:
+    found = gates.start_history(before, NOW)
     for second, each in states:
-        found = gates.followed(found, each, at(second))
+        found = gates.extend_history(found, each, at(second))
     return found
 
 
 def judged(
-    each: State | None, wanted: Wanted = OURS, before: State | None = BEFORE, second: float = 3
-) -> gates.Judgement:
-    return gates.judge(wanted, seen((second, each), before=before), at(second))
+    each: NodeState | None, wanted: GateTarget = OURS, before: NodeState | None = BEFORE, second: float = 3
+) -> gates.GateDecision:
+    return gates.evaluate_gate(wanted, seen((second, each), before=before), at(second))
 
 
-def proof_of(judgement: gates.Judgement) -> Proof | None:
+def proof_of(judgement: gates.GateDecision) -> Proof | None:
     assert isinstance(judgement, Open), judgement
     return judgement.evidence.proof
 
@@ -62,12 +62,12 @@ def proof_of(judgement: gates.Judgement) -> Proof | None:
         (None, Reason.ABSENT),
         (BEFORE, Reason.OPERATION_NOT_SEEN),
         (replace(BEFORE, operation_requested=True), Reason.OPERATION_REQUESTED),
-        (shown(operation=done(phase=Phase.RUNNING, finished_at=None)), Reason.OPERATION_RUNNING),
-        (shown(operation=done(phase=Phase.TERMINATING, finished_at=None)), Reason.OPERATION_RUNNING),
+        (shown(operation=done(phase=OperationPhase.RUNNING, finished_at=None)), Reason.OPERATION_RUNNING),
+        (shown(operation=done(phase=OperationPhase.TERMINATING, finished_at=None)), Reason.OPERATION_RUNNING),
         (shown(operation_requested=True), Reason.OPERATION_REQUESTED),
         (shown(revisions=(OLD,)), Reason.NOT_COMPARED),
-        (shown(compared_to=(source(OLD),)), Reason.NOT_COMPARED),
-        (shown(sync=Sync.UNKNOWN), Reason.NOT_COMPARED),
+        (shown(compared_sources=(source(OLD),)), Reason.NOT_COMPARED),
+        (shown(sync=SyncStatus.UNKNOWN), Reason.NOT_COMPARED),
         (shown(reconciled_at=at(1)), Reason.NOT_FRESH),
         (shown(reconciled_at=None), Reason.NOT_FRESH),
         (shown(operation=done(finished_at=None)), Reason.NOT_FRESH),
@@ -81,7 +81,7 @@ def proof_of(judgement: gates.Judgement) -> Proof | None:
         (ResourceState(Health.FAILED), Reason.FAILED),
     ],
 )
-def test_what_it_waits_for(each: State | None, reason: Reason) -> None:
+def test_what_it_waits_for(each: NodeState | None, reason: Reason) -> None:
     judgement = judged(each)
     assert isinstance(judgement, Wait)
     assert judgement.reason is reason
@@ -93,7 +93,7 @@ def test_a_new_revision_that_is_in_sync_needs_no_more_than_the_same_second() -> 
     assert judgement.evidence == gates.Evidence(
         judged_at=at(3),
         health=Health.HEALTHY,
-        sync=Sync.SYNCED,
+        sync=SyncStatus.SYNCED,
         wanted=(NEW,),
         shown=(NEW,),
         operation="Succeeded run-1",
@@ -103,11 +103,11 @@ def test_a_new_revision_that_is_in_sync_needs_no_more_than_the_same_second() -> 
 
 
 @pytest.mark.parametrize("first", [None, BEFORE], ids=["it was just created", "it was at another revision"])
-def test_a_revision_is_new_whatever_was_there_before(first: State | None) -> None:
+def test_a_revision_is_new_whatever_was_there_before(first: NodeState | None) -> None:
     assert proof_of(judged(shown(), before=first)) is Proof.NEW_REVISION
 
 
-INCOMPLETE = replace(RESYNCED, operation=None, health=Health.MISSING, sync=Sync.OUT_OF_SYNC)
+INCOMPLETE = replace(RESYNCED, operation=None, health=Health.MISSING, sync=SyncStatus.OUT_OF_SYNC)
 
 
 @pytest.mark.parametrize("looked", [1, 2, 3])
@@ -115,7 +115,7 @@ INCOMPLETE = replace(RESYNCED, operation=None, health=Health.MISSING, sync=Sync.
     "first",
     [
         INCOMPLETE,
-        replace(INCOMPLETE, revisions=(), compared_to=(), health=Health.UNKNOWN, sync=Sync.UNKNOWN),
+        replace(INCOMPLETE, revisions=(), compared_sources=(), health=Health.UNKNOWN, sync=SyncStatus.UNKNOWN),
     ],
     ids=["something was missing", "it was never compared"],
 )
@@ -123,7 +123,9 @@ def test_of_what_was_incomplete_nobody_could_say_earlier_that_it_is_well(looked:
     each = shown(reconciled_at=at(looked))
     assert proof_of(judged(each, before=first)) is Proof.FIRST_VERDICT
     assert isinstance(judged(replace(each, health=Health.PROGRESSING), before=first), Wait)
-    assert not isinstance(judged(replace(each, sync=Sync.OUT_OF_SYNC), before=first), Open), "some of it may be missing"
+    assert not isinstance(judged(replace(each, sync=SyncStatus.OUT_OF_SYNC), before=first), Open), (
+        "some of it may be missing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,46 +145,46 @@ def test_the_same_revision_again_needs_a_later_comparison() -> None:
 def test_on_a_tie_a_refresh_is_asked_for_and_its_end_is_the_proof() -> None:
     tie = shown()
     found = seen((2.5, tie), before=RESYNCED)
-    assert isinstance(gates.judge(OURS, found, at(2.5)), RefreshNeeded)
-    found = gates.followed(found, shown(refresh_requested=True), at(2.6))
-    assert isinstance(gates.judge(OURS, found, at(2.6)), Wait)
-    found = gates.followed(found, tie, at(3))
-    assert proof_of(gates.judge(OURS, found, at(3))) is Proof.REFRESHED
+    assert isinstance(gates.evaluate_gate(OURS, found, at(2.5)), RefreshNeeded)
+    found = gates.extend_history(found, shown(refresh_requested=True), at(2.6))
+    assert isinstance(gates.evaluate_gate(OURS, found, at(2.6)), Wait)
+    found = gates.extend_history(found, tie, at(3))
+    assert proof_of(gates.evaluate_gate(OURS, found, at(3))) is Proof.REFRESHED
 
 
 def test_a_refresh_that_somebody_asked_for_before_the_end_proves_nothing() -> None:
     waiting = shown(refresh_requested=True)
     found = seen((2.5, waiting), (2.6, replace(waiting, health_message="new")), (3, shown()), before=RESYNCED)
-    assert isinstance(gates.judge(OURS, found, at(3)), RefreshNeeded)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(3)), RefreshNeeded)
 
 
 def test_a_revision_that_showed_up_while_the_operation_ran_is_not_new() -> None:
-    during = shown(sync=Sync.OUT_OF_SYNC, operation=done(phase=Phase.RUNNING, finished_at=None))
+    during = shown(sync=SyncStatus.OUT_OF_SYNC, operation=done(phase=OperationPhase.RUNNING, finished_at=None))
     found = seen((1, during), (2.5, shown()))
-    assert isinstance(gates.judge(OURS, found, at(2.5)), RefreshNeeded)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(2.5)), RefreshNeeded)
 
 
 def test_out_of_sync_in_the_same_second_may_be_a_comparison_from_before() -> None:
-    assert isinstance(judged(shown(sync=Sync.OUT_OF_SYNC)), RefreshNeeded)
+    assert isinstance(judged(shown(sync=SyncStatus.OUT_OF_SYNC)), RefreshNeeded)
 
 
 def test_out_of_sync_later_is_drift_and_opens() -> None:
-    found = seen((3, shown(sync=Sync.OUT_OF_SYNC, reconciled_at=at(3))))
-    early, judgement = gates.judge(OURS, found, at(12)), gates.judge(OURS, found, at(12.1))
+    found = seen((3, shown(sync=SyncStatus.OUT_OF_SYNC, reconciled_at=at(3))))
+    early, judgement = gates.evaluate_gate(OURS, found, at(12)), gates.evaluate_gate(OURS, found, at(12.1))
     assert isinstance(early, Wait), "it may have been compared without what the sync did"
     assert isinstance(judgement, Open)
     assert judgement.evidence.is_drifting
 
 
-@pytest.mark.parametrize("each", [shown(revisions=(OLD,)), shown(reconciled_at=at(1)), shown(compared_to=())])
+@pytest.mark.parametrize("each", [shown(revisions=(OLD,)), shown(reconciled_at=at(1)), shown(compared_sources=())])
 def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationState) -> None:
     found = seen((2, each))
-    assert isinstance(gates.judge(OURS, found, at(12)), Wait)
-    assert isinstance(gates.judge(OURS, found, at(12.1)), RefreshNeeded)
-    found = gates.followed(found, replace(each, refresh_requested=True), at(12.2))
-    assert isinstance(gates.judge(OURS, found, at(12.2)), Wait)
-    found = gates.followed(found, each, at(13))
-    assert isinstance(gates.judge(OURS, found, at(13)), Wait)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(12)), Wait)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(12.1)), RefreshNeeded)
+    found = gates.extend_history(found, replace(each, refresh_requested=True), at(12.2))
+    assert isinstance(gates.evaluate_gate(OURS, found, at(12.2)), Wait)
+    found = gates.extend_history(found, each, at(13))
+    assert isinstance(gates.evaluate_gate(OURS, found, at(13)), Wait)
 
 
 @pytest.mark.parametrize(
@@ -190,11 +192,11 @@ def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationStat
     [
         (shown(is_deleting=True), Reason.DELETING, "it is being deleted"),
         (
-            shown(operation=done(phase=Phase.FAILED, message="no namespace")),
+            shown(operation=done(phase=OperationPhase.FAILED, message="no namespace")),
             Reason.OPERATION_FAILED,
             "the operation ended Failed: no namespace",
         ),
-        (shown(operation=done(phase=Phase.ERROR)), Reason.OPERATION_FAILED, "the operation ended Error"),
+        (shown(operation=done(phase=OperationPhase.ERROR)), Reason.OPERATION_FAILED, "the operation ended Error"),
         (
             shown(operation=done(revisions=(OLD,))),
             Reason.WRONG_REVISION,
@@ -206,13 +208,13 @@ def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationStat
             "an operation by eve ended at nothing, wanted is 111111111111",
         ),
         (
-            shown(operation=done(phase=Phase.FAILED, run_id=None)),
+            shown(operation=done(phase=OperationPhase.FAILED, run_id=None)),
             Reason.OVERTAKEN,
             "an operation by others ended Failed",
         ),
     ],
 )
-def test_what_fails_at_once(each: State, reason: Reason, detail: str) -> None:
+def test_what_fails_at_once(each: NodeState, reason: Reason, detail: str) -> None:
     assert judged(each) == Failed(reason, detail)
 
 
@@ -222,7 +224,11 @@ def test_a_later_operation_of_others_on_the_wanted_revision_is_as_good() -> None
 
 def test_all_revisions_of_many_sources_count() -> None:
     two = replace(OURS, revisions=(NEW, OLD), sources=(source(), source(OLD)))
-    good: dict[str, Any] = {"sources": two.sources, "compared_to": two.sources, "operation": done(revisions=(NEW, OLD))}
+    good: dict[str, Any] = {
+        "sources": two.sources,
+        "compared_sources": two.sources,
+        "operation": done(revisions=(NEW, OLD)),
+    }
     assert isinstance(judged(shown(revisions=(NEW, OLD), **good), two), Open)
     half = judged(shown(revisions=(NEW, NEW), **good), two)
     assert isinstance(half, Wait)
@@ -233,8 +239,8 @@ def test_all_revisions_of_many_sources_count() -> None:
 def test_degraded_waits_out_its_grace_from_the_end_of_the_sync() -> None:
     sick = shown(Health.DEGRADED, health_message="0 of 1 ready")
     found = seen((3, sick), before=state(Health.DEGRADED, operation=None))
-    assert isinstance(gates.judge(OURS, replace(found, earlier_revisions=frozenset()), at(32.9)), Wait)
-    judgement = gates.judge(OURS, replace(found, earlier_revisions=frozenset()), at(33))
+    assert isinstance(gates.evaluate_gate(OURS, replace(found, earlier_revisions=frozenset()), at(32.9)), Wait)
+    judgement = gates.evaluate_gate(OURS, replace(found, earlier_revisions=frozenset()), at(33))
     assert isinstance(judgement, Failed)
     assert (judgement.reason, judgement.detail) == (Reason.DEGRADED, "it is Degraded: 0 of 1 ready")
     assert judgement.evidence
@@ -243,13 +249,13 @@ def test_degraded_waits_out_its_grace_from_the_end_of_the_sync() -> None:
 
 def test_a_recovery_starts_the_grace_anew() -> None:
     found = seen((3, shown(Health.DEGRADED)), (20, shown(Health.PROGRESSING)), (30, shown(Health.DEGRADED)))
-    assert isinstance(gates.judge(OURS, found, at(59)), Wait)
-    assert isinstance(gates.judge(OURS, found, at(60)), Failed)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(59)), Wait)
+    assert isinstance(gates.evaluate_gate(OURS, found, at(60)), Failed)
 
 
 def test_an_error_condition_waits_out_the_same_grace_and_is_told() -> None:
     broken = shown(conditions=(Condition("ComparisonError", "no such path"), Condition("OrphanedResourceWarning")))
-    judgement = gates.judge(OURS, seen((3, broken)), at(33))
+    judgement = gates.evaluate_gate(OURS, seen((3, broken)), at(33))
     assert isinstance(judgement, Failed)
     assert (judgement.reason, judgement.detail) == (Reason.ERROR_CONDITION, "ComparisonError: no such path")
 
@@ -258,11 +264,13 @@ def test_an_error_of_before_the_sync_counts_only_if_a_refresh_finds_it_again() -
     broken = replace(RESYNCED, conditions=(Condition("ComparisonError", "no such path"),))
     still = shown(conditions=broken.conditions)
     found = seen((3, still), before=broken)
-    assert gates.judge(OURS, found, at(33)) == RefreshNeeded(Reason.ERROR_CONDITION, "ComparisonError: no such path")
-    found = gates.followed(found, replace(still, refresh_requested=True), at(33))
-    assert gates.judge(OURS, found, at(34)) == Wait(Reason.NOT_FRESH, "a refresh is under way")
-    found = gates.followed(found, still, at(35))
-    assert isinstance(gates.judge(OURS, found, at(36)), Failed)
+    assert gates.evaluate_gate(OURS, found, at(33)) == RefreshNeeded(
+        Reason.ERROR_CONDITION, "ComparisonError: no such path"
+    )
+    found = gates.extend_history(found, replace(still, refresh_requested=True), at(33))
+    assert gates.evaluate_gate(OURS, found, at(34)) == Wait(Reason.NOT_FRESH, "a refresh is under way")
+    found = gates.extend_history(found, still, at(35))
+    assert isinstance(gates.evaluate_gate(OURS, found, at(36)), Failed)
 
 
 def test_a_warning_is_no_error() -> None:
@@ -270,13 +278,13 @@ def test_a_warning_is_no_error() -> None:
 
 
 def test_healthy_must_hold_for_the_window_after_the_sync() -> None:
-    steady = replace(OURS, patience=replace(PATIENCE, stability=seconds(10)))
+    steady = replace(OURS, timing=replace(PATIENCE, stability=seconds(10)))
     found = seen((3, shown()))
-    judgement = gates.judge(steady, found, at(9))
+    judgement = gates.evaluate_gate(steady, found, at(9))
     assert judgement == Wait(Reason.NOT_STABLE, "Healthy for 6 s of 10 s")
-    assert isinstance(gates.judge(steady, found, at(13)), Open)
-    found = gates.followed(gates.followed(found, shown(Health.PROGRESSING), at(14)), shown(), at(15))
-    assert isinstance(gates.judge(steady, found, at(24)), Wait)
+    assert isinstance(gates.evaluate_gate(steady, found, at(13)), Open)
+    found = gates.extend_history(gates.extend_history(found, shown(Health.PROGRESSING), at(14)), shown(), at(15))
+    assert isinstance(gates.evaluate_gate(steady, found, at(24)), Wait)
 
 
 @pytest.mark.parametrize(
@@ -289,10 +297,10 @@ def test_healthy_must_hold_for_the_window_after_the_sync() -> None:
         (shown(revisions=(OLD,), refresh_requested=True), Reason.NOT_FRESH),
     ],
 )
-def test_at_the_timeout_each_has_its_own_reason(each: State, reason: Reason) -> None:
+def test_at_the_timeout_each_has_its_own_reason(each: NodeState, reason: Reason) -> None:
     found = seen((3, each))
-    assert isinstance(gates.judge(OURS, found, at(302)), Wait)
-    judgement = gates.judge(OURS, found, at(303))
+    assert isinstance(gates.evaluate_gate(OURS, found, at(302)), Wait)
+    judgement = gates.evaluate_gate(OURS, found, at(303))
     assert isinstance(judgement, Failed)
     assert judgement.reason is reason
     assert "after 300 s; last change 300 s ago" in judgement.detail
@@ -300,7 +308,7 @@ def test_at_the_timeout_each_has_its_own_reason(each: State, reason: Reason) -> 
 
 def test_slow_is_told_apart_from_stuck() -> None:
     found = seen((3, shown(Health.PROGRESSING)), (250, shown(Health.PROGRESSING, health_message="2 of 3")))
-    judgement = gates.judge(OURS, found, at(303))
+    judgement = gates.evaluate_gate(OURS, found, at(303))
     assert isinstance(judgement, Failed)
     assert judgement.reason is Reason.OUT_OF_TIME
     assert judgement.detail.startswith("it is Progressing: 2 of 3, after")
@@ -311,14 +319,14 @@ def test_slow_is_told_apart_from_stuck() -> None:
     [
         (None, Reason.ABSENT),
         (BEFORE, Reason.OPERATION_NOT_SEEN),
-        (shown(operation=done(phase=Phase.RUNNING, finished_at=None)), Reason.NO_ACTIVITY),
+        (shown(operation=done(phase=OperationPhase.RUNNING, finished_at=None)), Reason.NO_ACTIVITY),
     ],
 )
-def test_a_sync_has_its_own_limit(each: State | None, reason: Reason) -> None:
-    hasty = replace(OURS, patience=replace(PATIENCE, sync=seconds(150)))
+def test_a_sync_has_its_own_limit(each: NodeState | None, reason: Reason) -> None:
+    hasty = replace(OURS, timing=replace(PATIENCE, sync=seconds(150)))
     found = seen((3, each))
-    assert isinstance(gates.judge(hasty, found, at(149)), Wait)
-    judgement = gates.judge(hasty, found, at(150))
+    assert isinstance(gates.evaluate_gate(hasty, found, at(149)), Wait)
+    judgement = gates.evaluate_gate(hasty, found, at(150))
     assert isinstance(judgement, Failed)
     assert judgement.reason is reason
 
@@ -332,14 +340,14 @@ def test_a_sync_has_its_own_limit(each: State | None, reason: Reason) -> None:
         (state(reconciled_at=None), Proof.SETTLED),
     ],
 )
-def test_who_only_looks_needs_no_refresh(each: State, proof: Proof) -> None:
-    assert proof_of(gates.judge(LOOKING, gates.first_seen(each, NOW), NOW)) is proof
+def test_who_only_looks_needs_no_refresh(each: NodeState, proof: Proof) -> None:
+    assert proof_of(gates.evaluate_gate(LOOKING, gates.start_history(each, NOW), NOW)) is proof
 
 
 def test_who_only_looks_waits_until_a_verdict_is_settled() -> None:
     just = state(operation=operation(finished_at=at(-10)), reconciled_at=at(-10))
-    assert isinstance(gates.judge(LOOKING, gates.first_seen(just, NOW), NOW), Wait)
-    assert proof_of(gates.judge(LOOKING, gates.first_seen(just, at(0.1)), at(0.1))) is Proof.SETTLED
+    assert isinstance(gates.evaluate_gate(LOOKING, gates.start_history(just, NOW), NOW), Wait)
+    assert proof_of(gates.evaluate_gate(LOOKING, gates.start_history(just, at(0.1)), at(0.1))) is Proof.SETTLED
 
 
 def test_another_cluster_is_marked_as_not_verified_by_us() -> None:
@@ -362,8 +370,8 @@ def test_a_resource_node_is_judged_by_itself() -> None:
         (shown(is_deleting=True), 150, Reason.NO_ACTIVITY),
     ],
 )
-def test_a_removal_waits_for_absence(each: State, second: float, reason: Reason | None) -> None:
-    judgement = gates.judge_absence(seen((3, each)), seconds(150), at(second))
+def test_a_removal_waits_for_absence(each: NodeState, second: float, reason: Reason | None) -> None:
+    judgement = gates.evaluate_absence(seen((3, each)), seconds(150), at(second))
     if reason is None:
         assert isinstance(judgement, Wait)
     else:
@@ -372,4 +380,4 @@ def test_a_removal_waits_for_absence(each: State, second: float, reason: Reason 
 
 
 def test_what_is_gone_opens_the_gate_of_a_removal() -> None:
-    assert proof_of(gates.judge_absence(seen((3, None)), seconds(1), at(9))) is Proof.ABSENT
+    assert proof_of(gates.evaluate_absence(seen((3, None)), seconds(1), at(9))) is Proof.ABSENT

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from tests.builders import NEW, OLD, at, operation, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Judgement, Open, RefreshNeeded, Wanted
-from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.gates import GateDecision, GateTarget, Open, RefreshNeeded
+from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import ApplicationState, Phase, Sync
+from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, SyncStatus
 
-WANTED = Wanted((NEW,), (source(),), Patience(), run_id="run-1")
+WANTED = GateTarget((NEW,), (source(),), NodeTiming(), run_id="run-1")
 REFRESH = 300
 """How long a comparison takes that was asked for."""
 
@@ -59,7 +59,7 @@ def written(change: Change, shown: ApplicationState, looked: int, *, ends_refres
     return replace(
         shown,
         revisions=(NEW,) if is_new else (OLD,),
-        sync=Sync.SYNCED if looked >= change.change or is_as_before else Sync.OUT_OF_SYNC,
+        sync=SyncStatus.SYNCED if looked >= change.change or is_as_before else SyncStatus.OUT_OF_SYNC,
         health=after if looked >= change.change else before,
         reconciled_at=at(looked // 1000),
         refresh_requested=shown.refresh_requested and not ends_refresh,
@@ -75,17 +75,17 @@ class ArgoCD:
     looked: int = -60_000
     asked_at: int = 0
     shown: ApplicationState = field(init=False)
-    seen: gates.Seen = field(init=False)
+    seen: gates.GateHistory = field(init=False)
 
     def __post_init__(self) -> None:
         revision = NEW if self.change.is_same_revision else OLD
         first = state(revisions=(revision,), operation=operation(run_id="run-0"), reconciled_at=at(-60))
         self.shown = written(self.change, first, self.looked)
-        self.seen = gates.first_seen(self.shown, at(0))
+        self.seen = gates.start_history(self.shown, at(0))
 
-    def run(self) -> list[tuple[int, Judgement]]:
-        running = operation(Phase.RUNNING, run_id="run-1", started_at=at(self.change.start // 1000))
-        ended = replace(running, phase=Phase.SUCCEEDED, finished_at=at(self.change.end // 1000))
+    def run(self) -> list[tuple[int, GateDecision]]:
+        running = operation(OperationPhase.RUNNING, run_id="run-1", started_at=at(self.change.start // 1000))
+        ended = replace(running, phase=OperationPhase.SUCCEEDED, finished_at=at(self.change.end // 1000))
         steps = [(self.change.start, running, True), (self.change.end, ended, False)]
         judged, free = [], 0
         while steps or self.due:
@@ -102,15 +102,15 @@ class ArgoCD:
             judged.append((now, self._judgement(now)))
         return judged
 
-    def _judgement(self, now: int) -> Judgement:
-        self.seen = gates.followed(self.seen, self.shown, at(now / 1000))
-        judgement = gates.judge(WANTED, self.seen, at(now / 1000))
+    def _judgement(self, now: int) -> GateDecision:
+        self.seen = gates.extend_history(self.seen, self.shown, at(now / 1000))
+        judgement = gates.evaluate_gate(WANTED, self.seen, at(now / 1000))
         if isinstance(judgement, Open):
             assert self.looked >= self.change.change, "the verdict is older than the change"
             assert now >= self.change.end
         if isinstance(judgement, RefreshNeeded):
             self.shown, self.asked_at = replace(self.shown, refresh_requested=True), now
-            self.seen = gates.followed(self.seen, self.shown, at(now / 1000))
+            self.seen = gates.extend_history(self.seen, self.shown, at(now / 1000))
             self.due.append((now, REFRESH))
         return judgement
 
@@ -130,6 +130,6 @@ def test_the_model_can_lie_to_who_believes_words() -> None:
     """Otherwise the properties would prove nothing: Succeeded, Synced and Healthy, and yet from before."""
     change = Change(0, 500, 900, 5_000, is_same_revision=True)
     lie = written(change, state(operation=operation(run_id="run-1", finished_at=at(0))), looked=100)
-    assert (lie.sync, lie.health, lie.revisions) == (Sync.SYNCED, Health.HEALTHY, (NEW,))
-    found = gates.followed(gates.first_seen(state(), at(0)), lie, at(0.95))
-    assert isinstance(gates.judge(WANTED, found, at(0.95)), RefreshNeeded)
+    assert (lie.sync, lie.health, lie.revisions) == (SyncStatus.SYNCED, Health.HEALTHY, (NEW,))
+    found = gates.extend_history(gates.start_history(state(), at(0)), lie, at(0.95))
+    assert isinstance(gates.evaluate_gate(WANTED, found, at(0.95)), RefreshNeeded)

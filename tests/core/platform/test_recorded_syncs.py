@@ -9,12 +9,12 @@ import pytest
 
 from tests.builders import NEW, NOW, OLD, at, seconds, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Open, Wanted
-from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.gates import GateTarget, Open
+from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import Operation, Phase, State, Sync
+from windlass.core.platform.model.snapshots import NodeState, Operation, OperationPhase, SyncStatus
 
-OURS = Wanted((NEW,), (source(),), Patience(sync=seconds(300), health=seconds(300)), run_id="run-1")
+OURS = GateTarget((NEW,), (source(),), NodeTiming(sync=seconds(300), health=seconds(300)), run_id="run-1")
 
 
 def recordings() -> list[list[list[str]]]:
@@ -27,7 +27,7 @@ def recordings() -> list[list[list[str]]]:
     return found
 
 
-def recorded_state(columns: list[str]) -> State:
+def recorded_state(columns: list[str]) -> NodeState:
     _, requested, phase, done_at, shown_at, sync, health, finished, reconciled = columns
     revision = {"old": OLD, "new": NEW}
     hour = datetime(2026, 11, 15, 21, tzinfo=UTC)
@@ -36,10 +36,10 @@ def recorded_state(columns: list[str]) -> State:
     return state(
         Health(health),
         revisions=(revision[shown_at],),
-        sync=Sync(sync),
+        sync=SyncStatus(sync),
         operation_requested=requested == "*",
         operation=Operation(
-            Phase(phase),
+            OperationPhase(phase),
             hour,
             ended,
             (revision[done_at],),
@@ -54,8 +54,8 @@ def recorded_state(columns: list[str]) -> State:
 def test_a_recorded_sync_opens_the_gate_when_it_was_really_healthy(recording: list[list[str]]) -> None:
     """The last state of each is the first true Healthy; one before it that says Healthy is a lie."""
     states = [(float(columns[0]), recorded_state(columns)) for columns in recording]
-    found = gates.first_seen(states[0][1], NOW)
+    found = gates.start_history(states[0][1], NOW)
     for second, each in states:
-        found = gates.followed(found, each, at(second))
-        is_open = isinstance(gates.judge(OURS, found, at(second)), Open)
+        found = gates.extend_history(found, each, at(second))
+        is_open = isinstance(gates.evaluate_gate(OURS, found, at(second)), Open)
         assert is_open == (second == states[-1][0])

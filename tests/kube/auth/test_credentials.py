@@ -8,8 +8,17 @@ import pytest
 
 from tests.kube.leaks import assert_hidden
 from windlass.errors import InvalidInput
-from windlass.kube.auth.auth_headers import Credentials, Identity
-from windlass.kube.auth.connections import BasicLogin, ClientCertificate, Connection, Login, Pem, Tls, Token, TokenFile
+from windlass.kube.auth.auth_headers import ClientIdentity, Credentials
+from windlass.kube.auth.connections import (
+    AuthMethod,
+    BasicAuth,
+    ClientCertificate,
+    Connection,
+    Pem,
+    Tls,
+    Token,
+    TokenFile,
+)
 from windlass.kube.auth.credentials import credentials_for
 from windlass.kube.clocks import Clock
 
@@ -28,8 +37,8 @@ class Hand:
         return Clock(monotonic=lambda: self.seconds)
 
 
-def credentials(login: Login | None, hand: Hand | None = None) -> Credentials:
-    connection = Connection("https://k", "f", tls=Tls(client=CERTIFICATE), login=login)
+def credentials(login: AuthMethod | None, hand: Hand | None = None) -> Credentials:
+    connection = Connection("https://k", "f", tls=Tls(client_certificate=CERTIFICATE), auth=login)
     return credentials_for(connection, {}, (hand or Hand()).clock())
 
 
@@ -39,16 +48,16 @@ def credentials(login: Login | None, hand: Hand | None = None) -> Credentials:
         (None, ""),
         (Token("s3cret", "f"), "Bearer s3cret"),
         (Token(" s3cret\n", "f"), "Bearer s3cret"),
-        (BasicLogin("me", "s3cret"), "Basic bWU6czNjcmV0"),
-        (BasicLogin("mé", ""), "Basic bcOpOg=="),
+        (BasicAuth("me", "s3cret"), "Basic bWU6czNjcmV0"),
+        (BasicAuth("mé", ""), "Basic bcOpOg=="),
     ],
 )
 async def test_what_is_fixed_is_shown_with_the_certificate_and_cannot_be_renewed(
-    login: Login | None, authorization: str
+    login: AuthMethod | None, authorization: str
 ) -> None:
     source = credentials(login)
     identity = await source.identity()
-    assert identity == Identity(authorization, CERTIFICATE)
+    assert identity == ClientIdentity(authorization, CERTIFICATE)
     assert await source.identity() is identity
     assert not await source.renew(identity)
     assert_hidden(identity, "s3cret", "bWU6czNjcmV0")
@@ -67,7 +76,7 @@ async def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None
     file.write_text("one\n")
     source = credentials(TokenFile(file, "f: tokenFile"), hand)
     first = await source.identity()
-    assert first == Identity("Bearer one", CERTIFICATE)
+    assert first == ClientIdentity("Bearer one", CERTIFICATE)
     file.write_text("two\n")
     hand.seconds += 59
     assert await source.identity() is first

@@ -13,12 +13,12 @@ import pytest
 from tests.kube.leaks import assert_hidden
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import Unreachable
-from windlass.kube.auth.auth_headers import Identity
+from windlass.kube.auth.auth_headers import ClientIdentity
 from windlass.kube.auth.connections import ClientCertificate, Connection, ExecPlugin, Pem, Proxy, Tls
 from windlass.kube.auth.credentials import credentials_for
-from windlass.kube.auth.exec_plugins import KILL_LIMIT, RUN_LIMIT, PluginCredentials
+from windlass.kube.auth.exec_plugins import KILL_TIMEOUT, RUN_TIMEOUT, ExecPluginCredentials
 from windlass.kube.clocks import Clock
-from windlass.kube.transport.calls import Limits
+from windlass.kube.transport.calls import CallLimits
 from windlass.simulation.virtual_time import EPOCH
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def runs(directory: Path) -> int:
 
 def plugin(
     command: str, *, hand: Hand | None = None, limit: float = 30, tls: Tls = NO_TLS, **fields: Any
-) -> PluginCredentials:
+) -> ExecPluginCredentials:
     described = ExecPlugin(**({"command": command, "api_version": V1, "where": "f: users[u].user.exec"} | fields))
-    connection = Connection("https://k:6443", "f", tls=tls, login=described)
+    connection = Connection("https://k:6443", "f", tls=tls, auth=described)
     clock = (hand or Hand()).clock()
-    return PluginCredentials(described, connection, ENVIRON, clock, timedelta(seconds=limit))
+    return ExecPluginCredentials(described, connection, ENVIRON, clock, timedelta(seconds=limit))
 
 
 def says(said: str) -> str:
@@ -69,7 +69,7 @@ def says(said: str) -> str:
 async def test_a_token_is_kept_as_long_as_it_does_not_expire(tmp_path: Path) -> None:
     source = plugin(script(tmp_path, says(answer(token="s3cret\n"))))
     identity = await source.identity()
-    assert identity == Identity("Bearer s3cret")
+    assert identity == ClientIdentity("Bearer s3cret")
     assert await source.identity() is identity
     assert runs(tmp_path) == 1
     assert_hidden(identity, "s3cret")
@@ -77,18 +77,18 @@ async def test_a_token_is_kept_as_long_as_it_does_not_expire(tmp_path: Path) -> 
 
 async def test_a_connection_with_a_plugin_asks_it(tmp_path: Path) -> None:
     login = ExecPlugin(script(tmp_path, says(answer(token="t"))), V1, "f")
-    source = credentials_for(Connection("https://k", "f", login=login), ENVIRON, Clock())
-    assert await source.identity() == Identity("Bearer t")
+    source = credentials_for(Connection("https://k", "f", auth=login), ENVIRON, Clock())
+    assert await source.identity() == ClientIdentity("Bearer t")
 
 
 async def test_a_certificate_is_shown_instead_of_the_kubeconfig_s(tmp_path: Path) -> None:
     own = ClientCertificate(Pem(b"own", "f"), Pem(b"own", "f"))
     command = script(tmp_path, says(answer(clientCertificateData="chain", clientKeyData="s3cret")))
-    identity = await plugin(command, tls=Tls(client=own)).identity()
-    assert identity == Identity("", ClientCertificate(Pem(b"chain", WHERE), Pem(b"s3cret", WHERE)))
+    identity = await plugin(command, tls=Tls(client_certificate=own)).identity()
+    assert identity == ClientIdentity("", ClientCertificate(Pem(b"chain", WHERE), Pem(b"s3cret", WHERE)))
     assert_hidden(identity, "s3cret")
-    token_only = await plugin(script(tmp_path, says(answer(token="t"))), tls=Tls(client=own)).identity()
-    assert token_only == Identity("Bearer t", own)
+    token_only = await plugin(script(tmp_path, says(answer(token="t"))), tls=Tls(client_certificate=own)).identity()
+    assert token_only == ClientIdentity("Bearer t", own)
 
 
 async def test_it_runs_again_a_little_before_the_expiry(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ async def test_a_rejected_identity_is_renewed_once_for_all(tmp_path: Path) -> No
     async with asyncio.TaskGroup() as tasks:
         renewals = [tasks.create_task(source.renew(rejected)) for _ in range(10)]
     assert all(renewal.result() for renewal in renewals)
-    assert await source.identity() == Identity("Bearer t2")
+    assert await source.identity() == ClientIdentity("Bearer t2")
     assert runs(tmp_path) == 2
 
 
@@ -148,8 +148,8 @@ async def test_what_the_plugin_is_told_about_the_cluster(tmp_path: Path) -> None
     command = script(tmp_path, f'printf %s "$KUBERNETES_EXEC_INFO" > {tmp_path}/info\n' + says(answer(token="t")))
     described = ExecPlugin(command, V1, "f", cluster_config=b'{"audience":"x"}')
     tls = Tls(Pem(b"the ca", "f"), server_name="name")
-    connection = Connection("https://k:6443", "f", tls=tls, proxy=Proxy("http://p:1", "me:pw"), login=described)
-    await PluginCredentials(described, connection, ENVIRON, Clock()).identity()
+    connection = Connection("https://k:6443", "f", tls=tls, proxy=Proxy("http://p:1", "me:pw"), auth=described)
+    await ExecPluginCredentials(described, connection, ENVIRON, Clock()).identity()
     assert json.loads((tmp_path / "info").read_text())["spec"]["cluster"] == {
         "server": "https://k:6443",
         "tls-server-name": "name",
@@ -162,11 +162,11 @@ async def test_what_the_plugin_is_told_about_the_cluster(tmp_path: Path) -> None
 async def test_a_bare_name_is_found_on_the_path_of_the_given_environment(tmp_path: Path) -> None:
     script(tmp_path, says(answer(token="t")), name="windlass-test-login")
     described = ExecPlugin("windlass-test-login", V1, "f")
-    connection = Connection("https://k", "f", login=described)
+    connection = Connection("https://k", "f", auth=described)
     environ = {"PATH": f"{os.defpath}:{tmp_path}"}
-    assert await PluginCredentials(described, connection, environ, Clock()).identity() == Identity("Bearer t")
+    assert await ExecPluginCredentials(described, connection, environ, Clock()).identity() == ClientIdentity("Bearer t")
     with pytest.raises(InvalidInput, match="the command windlass-test-login is not there"):
-        await PluginCredentials(described, connection, {}, Clock()).identity()
+        await ExecPluginCredentials(described, connection, {}, Clock()).identity()
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ HANGING = "sleep 60 &\necho $! > {0}/child.new\nmv {0}/child.new {0}/child\necho
 
 
 def test_a_plugin_that_hangs_is_told_before_the_call_is_late() -> None:
-    assert RUN_LIMIT.total_seconds() + KILL_LIMIT.total_seconds() < Limits().deadline
+    assert RUN_TIMEOUT.total_seconds() + KILL_TIMEOUT.total_seconds() < CallLimits().timeout
 
 
 async def test_a_plugin_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ async def test_a_plugin_is_killed_when_nobody_waits_any_more(tmp_path: Path) -> 
             await source.identity()
     assert await gone(int((tmp_path / "child").read_text()))
     script(tmp_path, says(answer(token="t")))
-    assert await source.identity() == Identity("Bearer t")
+    assert await source.identity() == ClientIdentity("Bearer t")
 
 
 async def test_a_grandchild_that_keeps_the_pipes_does_not_keep_us(tmp_path: Path) -> None:

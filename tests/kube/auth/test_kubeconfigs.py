@@ -15,7 +15,7 @@ from tests.kube.leaks import assert_hidden
 from windlass.errors import ExitCode, InvalidInput
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.auth.connections import (
-    BasicLogin,
+    BasicAuth,
     ClientCertificate,
     Connection,
     ExecPlugin,
@@ -108,7 +108,7 @@ def test_files_lie_beside_the_kubeconfig(tmp_path: Path) -> None:
                 Pem(f"{SECRET} key".encode(), f"{path}: users[u].user.client-key"),
             ),
         ),
-        login=TokenFile(tmp_path / "sub/token", f"{path}: users[u].user.tokenFile"),
+        auth=TokenFile(tmp_path / "sub/token", f"{path}: users[u].user.tokenFile"),
     )
     assert_hidden(connection, SECRET)
 
@@ -120,8 +120,8 @@ def test_files_lie_beside_the_kubeconfig(tmp_path: Path) -> None:
         ({"token": "", "exec": None, "auth-provider": None}, None),
         ({"token": SECRET}, Token(SECRET, "f: users[u].user.token")),
         ({"tokenFile": "/t"}, TokenFile(Path("/t"), "f: users[u].user.tokenFile")),
-        ({"username": "me", "password": SECRET}, BasicLogin("me", SECRET)),
-        ({"password": SECRET}, BasicLogin("", SECRET)),
+        ({"username": "me", "password": SECRET}, BasicAuth("me", SECRET)),
+        ({"password": SECRET}, BasicAuth("", SECRET)),
         (
             {"token": SECRET, "exec": {"command": "x", "apiVersion": "client.authentication.k8s.io/v1beta1"}},
             Token(SECRET, "f: users[u].user.token"),
@@ -130,7 +130,7 @@ def test_files_lie_beside_the_kubeconfig(tmp_path: Path) -> None:
 )
 def test_one_way_to_log_in(user: dict[str, Any], login: object) -> None:
     connection = load(config(user=user))
-    assert connection.login == login
+    assert connection.auth == login
     assert_hidden(connection, SECRET)
 
 
@@ -153,7 +153,7 @@ def test_everything_about_a_plugin() -> None:
         {"name": "client.authentication.k8s.io/exec", "extension": {"audience": SECRET}},
     ]
     connection = load(config({"extensions": extensions}, {"exec": plugin}))
-    assert connection.login == ExecPlugin(
+    assert connection.auth == ExecPlugin(
         "aws",
         V1,
         "f: users[u].user.exec",
@@ -170,7 +170,7 @@ def test_everything_about_a_plugin() -> None:
     [("aws", "aws"), ("./bin/aws", "/d/bin/aws"), ("bin/aws", "/d/bin/aws"), ("/bin/aws", "/bin/aws")],
 )
 def test_a_plugin_with_a_slash_is_found_from_the_kubeconfig(command: str, resolved: str) -> None:
-    login = load(config(user={"exec": {"command": command, "apiVersion": V1BETA1}}), directory=Path("/d")).login
+    login = load(config(user={"exec": {"command": command, "apiVersion": V1BETA1}}), directory=Path("/d")).auth
     assert login == ExecPlugin(resolved, V1BETA1, "f: users[u].user.exec")
 
 
@@ -182,7 +182,7 @@ def test_impersonation() -> None:
 
 def test_a_context_without_a_user_is_anonymous() -> None:
     contexts = [{"name": "here", "context": {"cluster": "c"}}]
-    assert load(config(contexts=contexts, users=None)).login is None
+    assert load(config(contexts=contexts, users=None)).auth is None
 
 
 FILE_MISTAKES: list[tuple[dict[str, Any], str, str]] = [
@@ -339,7 +339,7 @@ def test_in_a_pod(tmp_path: Path) -> None:
         "in-cluster service account",
         namespace="mine",
         tls=Tls(Pem(b"the ca", str(tmp_path / "ca.crt"))),
-        login=TokenFile(tmp_path / "token", str(tmp_path / "token")),
+        auth=TokenFile(tmp_path / "token", str(tmp_path / "token")),
     )
 
 

@@ -90,17 +90,17 @@ def test_an_explicit_proxy_is_used_whatever_the_environment_says() -> None:
 
 
 def test_user_and_password_are_passed_on_but_not_shown() -> None:
-    proxy = proxies.parse("http://me:p%40ss:w0rd@proxy.corp:3128", "HTTPS_PROXY")
+    proxy = proxies.parse_proxy("http://me:p%40ss:w0rd@proxy.corp:3128", "HTTPS_PROXY")
     assert proxy == Proxy(P, "me:p%40ss:w0rd")
-    assert proxies.authorization(proxy) == "Basic bWU6cEBzczp3MHJk"
-    assert proxies.whole_url(proxy) == "http://me:p%40ss:w0rd@proxy.corp:3128"
+    assert proxies.proxy_authorization(proxy) == "Basic bWU6cEBzczp3MHJk"
+    assert proxies.url_with_userinfo(proxy) == "http://me:p%40ss:w0rd@proxy.corp:3128"
     assert_hidden(proxy, "p%40ss", "p@ss", "me:")
 
 
 def test_a_proxy_without_password() -> None:
-    proxy = proxies.parse(P, "HTTPS_PROXY")
-    assert proxies.authorization(proxy) == ""
-    assert proxies.whole_url(proxy) == P
+    proxy = proxies.parse_proxy(P, "HTTPS_PROXY")
+    assert proxies.proxy_authorization(proxy) == ""
+    assert proxies.url_with_userinfo(proxy) == P
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.kube.scripted_server import answer, ask, ok, refusal
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import BadAnswer, Conflict, Expired, FieldOwner
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
 from windlass.kube.transport.transports import Response
@@ -30,10 +30,12 @@ DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
     ("question", "line", "content_type", "body"),
     [
         pytest.param(lambda k: k.get(APP), f"GET {HERE}/vault", None, None, id="get"),
-        pytest.param(lambda k: k.get(APP.sub("status")), f"GET {HERE}/vault/status", None, None, id="get status"),
+        pytest.param(
+            lambda k: k.get(APP.with_subresource("status")), f"GET {HERE}/vault/status", None, None, id="get status"
+        ),
         pytest.param(lambda k: k.get(NODES.named("n1")), "GET /api/v1/nodes/n1", None, None, id="get cluster-wide"),
         pytest.param(
-            lambda k: k.create(APPLICATIONS.within("argocd"), {"a": 1}, dry_run=True),
+            lambda k: k.create(APPLICATIONS.in_namespace("argocd"), {"a": 1}, dry_run=True),
             f"POST {HERE}?fieldManager=windlass&dryRun=All", "application/json", {"a": 1}, id="create, dry run",
         ),
         pytest.param(
@@ -45,7 +47,7 @@ DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
             f"PATCH {HERE}/vault?fieldManager=windlass", "application/merge-patch+json", {"a": None}, id="merge patch",
         ),
         pytest.param(
-            lambda k: k.patch(APP.sub("scale"), [{"op": "remove", "path": "/a"}]),
+            lambda k: k.patch(APP.with_subresource("scale"), [{"op": "remove", "path": "/a"}]),
             f"PATCH {HERE}/vault/scale?fieldManager=windlass",
             "application/json-patch+json", [{"op": "remove", "path": "/a"}], id="JSON patch of a subresource",
         ),
@@ -63,7 +65,7 @@ DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
             f"DELETE {HERE}/vault", "application/json", {**DELETE, "propagationPolicy": "Background"}, id="delete",
         ),
         pytest.param(
-            lambda k: k.delete(APP, uid="u", version="7", propagation="Foreground", dry_run=True),
+            lambda k: k.delete(APP, uid="u", resource_version="7", propagation="Foreground", dry_run=True),
             f"DELETE {HERE}/vault", "application/json",
             {
                 **DELETE, "propagationPolicy": "Foreground", "preconditions": {"uid": "u", "resourceVersion": "7"},
@@ -95,7 +97,9 @@ def test_a_verb_on_the_wire(
 
 def test_a_token_is_asked_for_with_its_life_and_audiences() -> None:
     granted = ok({"status": {"token": "abc"}})
-    result, server = ask([granted], lambda kube: kube.request_token("robot", "n", seconds=600, audiences=["vault"]))
+    result, server = ask(
+        [granted], lambda kube: kube.request_token("robot", "n", expiration_seconds=600, audiences=["vault"])
+    )
     assert result == "abc"
     assert server.requests[0].target == "/api/v1/namespaces/n/serviceaccounts/robot/token?fieldManager=windlass"
     assert server.bodies[0]["spec"] == {"expirationSeconds": 600, "audiences": ["vault"]}
@@ -160,7 +164,7 @@ def test_a_list_that_expires_even_in_one_piece_is_an_error() -> None:
     assert isinstance(result, Expired)
 
 
-class Named(Typed, frozen=True):
+class Named(TypedObject, frozen=True):
     pass
 
 
@@ -197,7 +201,9 @@ def test_a_conflict_of_apply_names_the_other_manager_and_the_field() -> None:
         pytest.param(lambda: NODES.named("n", "x"), "has no namespaces", id="namespace of a cluster-wide kind"),
         pytest.param(lambda: PODS.named("../secrets/s", "n"), "cannot be part of an address", id="a way out"),
         pytest.param(lambda: PODS.named("p", ".."), "cannot be part of an address", id="dots"),
-        pytest.param(lambda: PODS.named("p", "n").sub("a%2fb"), "cannot be part of an address", id="encoded"),
+        pytest.param(
+            lambda: PODS.named("p", "n").with_subresource("a%2fb"), "cannot be part of an address", id="encoded"
+        ),
     ],
 )
 def test_an_impossible_address_cannot_be_built(make: Callable[[], object], message: str) -> None:
@@ -207,10 +213,10 @@ def test_an_impossible_address_cannot_be_built(make: Callable[[], object], messa
 
 def test_addresses_read_well() -> None:
     assert str(APP) == "applications.argoproj.io argocd/vault"
-    assert str(APP.sub("status")) == "applications.argoproj.io/status argocd/vault"
+    assert str(APP.with_subresource("status")) == "applications.argoproj.io/status argocd/vault"
     assert str(NODES.everywhere) == "nodes"
     assert str(NODES.named("n1")) == "nodes n1"
-    assert str(PODS.within("n")) == "pods n"
+    assert str(PODS.in_namespace("n")) == "pods n"
 
 
 def test_a_list_without_an_end_is_an_error() -> None:

@@ -13,28 +13,28 @@ from hypothesis import strategies as st
 from tests.kube.client.model_server import LOST, REFUSED, ModelServer
 from tests.kube.scripted_server import ok
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, Forbidden, ServerError, Unreachable
-from windlass.kube.client.objects import Plain, Typed
+from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.client.reflectors import Reflector
 from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.simulation.virtual_time import run, virtual_clock
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from windlass.kube.api_errors import KubeError
-    from windlass.kube.client.reflectors import Change
+    from windlass.kube.client.reflectors import ObjectChange
 
-THINGS = Resource("example.org", "v1", "things", "Thing").within("n")
+THINGS = Resource("example.org", "v1", "things", "Thing").in_namespace("n")
 
 
-class Thing(Typed, frozen=True):
+class Thing(TypedObject, frozen=True):
     value: int = -1
 
 
-def reflector_on(server: ModelServer) -> Reflector[Plain]:
-    return Reflector(KubeReader(Calls(server, clock=virtual_clock())), THINGS, Plain)
+def reflector_on(server: ModelServer) -> Reflector[RawObject]:
+    return Reflector(KubeReader(CallSender(server, clock=virtual_clock())), THINGS, RawObject)
 
 
 class Story:
@@ -60,8 +60,8 @@ class Story:
                     if not left:
                         break
 
-    def take(self, change: Change[Plain]) -> None:
-        if change.is_complete:
+    def take(self, change: ObjectChange[RawObject]) -> None:
+        if change.completes_view:
             self.completions += 1
             return
         assert change.old != change.new, "what did not change is not told"
@@ -80,10 +80,10 @@ class Story:
 
 
 def trouble_of(story: Story) -> KubeError | None:
-    return story.reflector.trouble
+    return story.reflector.current_error
 
 
-def names(reflector: Reflector[Plain]) -> set[str]:
+def names(reflector: Reflector[RawObject]) -> set[str]:
     return {name for _, name in reflector.view}
 
 
@@ -311,7 +311,7 @@ def test_a_line_that_is_no_event_is_an_error_that_names_the_place_and_not_the_co
 
     async def main() -> None:
         async for change in reflector_on(server).changes():
-            if change.is_complete:
+            if change.completes_view:
                 server.watchers[0]._lines.append(b'{"type":"ADDED","object":"hunter2"}\n')
                 server.wake()
 
@@ -367,7 +367,7 @@ def test_objects_without_metadata_do_no_harm() -> None:
     async def main() -> set[str]:
         reflector = reflector_on(server)
         async for change in reflector.changes():
-            if change.is_complete:
+            if change.completes_view:
                 server.watchers[0].send({"type": "MODIFIED", "object": {"metadata": None}})
                 server.watchers[0].send({"type": "DELETED", "object": {}})
                 server.wake()
@@ -383,7 +383,7 @@ def test_typed_objects_carry_only_what_was_asked_for() -> None:
     server.put("a", value=7)
 
     async def main() -> Thing:
-        reader = KubeReader(Calls(server, clock=virtual_clock()))
+        reader = KubeReader(CallSender(server, clock=virtual_clock()))
         async for change in Reflector(reader, THINGS, Thing).changes():
             if change.new:
                 return change.new

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.kube.scripted_server import ask
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, Expired, Forbidden, ServerError
-from windlass.kube.client.objects import Typed
-from windlass.kube.client.readers import Since
+from windlass.kube.client.objects import TypedObject
+from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import PODS
-from windlass.kube.client.watches import Bookmark, Event
+from windlass.kube.client.watches import Bookmark, WatchEvent
 from windlass.kube.transport.line_splitter import LineSplitter
 from windlass.kube.transport.transports import Response
 
@@ -33,13 +33,13 @@ def test_lines_are_the_same_however_the_bytes_arrive(content: bytes, sizes: list
     assert [*lines, splitter.rest] == content.split(b"\n")
 
 
-class Strict(Typed, frozen=True):
+class Strict(TypedObject, frozen=True):
     spec: dict[str, Any]
 
 
 def watch(body: bytes, into: Any = dict) -> Any:
     async def collect(kube: KubeClient) -> list[Any]:
-        return [event async for event in kube.watch(PODS.everywhere, Since("1"), into)]
+        return [event async for event in kube.watch(PODS.everywhere, WatchStart("1"), into)]
 
     result, server = ask([Response(200, {}, body)], collect)
     assert "resourceVersion=1" in server.requests[0].target
@@ -59,7 +59,7 @@ END = {"metadata": {"resourceVersion": "6", "annotations": {"k8s.io/initial-even
 def test_changes_and_bookmarks_whatever_the_type(into: Any) -> None:
     pod = {"metadata": {"name": "p"}, "spec": {"x": "y" * 2_000_000}}
     first, *marks = watch(line("ADDED", pod) + line("BOOKMARK", MARK) + b"\n" + line("BOOKMARK", END), into)
-    assert isinstance(first, Event)
+    assert isinstance(first, WatchEvent)
     assert first.type == "ADDED"
     spec = first.item.spec if into is Strict else first.item["spec"]
     assert len(spec["x"]) == 2_000_000

@@ -19,9 +19,9 @@ from windlass.kube.api_errors import (
     TooManyRequests,
     Unreachable,
 )
-from windlass.kube.client.readers import Since
+from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import PODS, Resource
-from windlass.kube.transport.calls import Limits
+from windlass.kube.transport.calls import CallLimits
 from windlass.kube.transport.transports import Response
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ POD = PODS.named("p", "n")
 
 
 async def watch(kube: KubeClient) -> None:
-    async for _ in kube.watch(PODS.everywhere, Since("1")):
+    async for _ in kube.watch(PODS.everywhere, WatchStart("1")):
         pass
 
 
@@ -42,13 +42,13 @@ REVIEWS = Resource(
 )
 LOST = ConnectionLost("reset by peer")
 REFUSED = Unreachable("connection refused")
-WRONG_CA = Unreachable("not trusted", passing=False)
+WRONG_CA = Unreachable("not trusted", temporary=False)
 
 VERBS: dict[str, Callable[[KubeClient], Awaitable[Any]]] = {
     "get": lambda kube: kube.get(POD),
     "review": lambda kube: kube.review(REVIEWS, {}),
     "logs": lambda kube: kube.logs(POD),
-    "create": lambda kube: kube.create(PODS.within("n"), {}),
+    "create": lambda kube: kube.create(PODS.in_namespace("n"), {}),
     "replace": lambda kube: kube.replace(POD, {}),
     "merge patch": lambda kube: kube.patch(POD, {"spec": {}}),
     "merge patch of nothing": lambda kube: kube.patch(POD, {"metadata": None}),
@@ -123,7 +123,7 @@ def test_a_busy_server_that_asks_for_no_wait_is_not_hammered() -> None:
 
 
 def test_a_busy_server_is_asked_until_the_deadline_which_names_the_last_trouble() -> None:
-    result, server = ask([refusal(429, "TooManyRequests", "slow down")] * 10, VERBS["get"], Limits(deadline=9.5))
+    result, server = ask([refusal(429, "TooManyRequests", "slow down")] * 10, VERBS["get"], CallLimits(timeout=9.5))
     assert isinstance(result, DeadlineExceeded)
     assert "no answer within 9.5 s" in str(result)
     assert "slow down" in str(result)
@@ -148,7 +148,7 @@ def test_a_watch_waits_as_long_as_a_busy_server_asks_until_the_deadline() -> Non
     result, server = ask([busy, refusal(429), Response(200, {}, b"")], watch)
     assert result is None
     assert server.times == [0, 7, 8]
-    result, server = ask([busy, busy], watch, Limits(deadline=8))
+    result, server = ask([busy, busy], watch, CallLimits(timeout=8))
     assert isinstance(result, DeadlineExceeded)
     assert "slow down" in str(result)
     result, server = ask([refusal(503)], watch)
@@ -161,7 +161,7 @@ def test_the_bucket_lets_a_burst_through_and_then_keeps_the_rate() -> None:
             for _ in range(6):
                 tasks.create_task(kube.get(POD))
 
-    _, server = ask([ok()] * 6, many, Limits(calls_per_second=2, burst=3))
+    _, server = ask([ok()] * 6, many, CallLimits(calls_per_second=2, burst=3))
     assert server.times == pytest.approx([0, 0, 0, 0.5, 1.0, 1.5])
 
 
@@ -180,7 +180,7 @@ def test_who_gives_up_while_waiting_for_a_turn_takes_none() -> None:
         await kube.get(POD)
         return len(late)
 
-    late, server = ask([ok()] * 4, storm, Limits(calls_per_second=1, burst=1, deadline=2.5))
+    late, server = ask([ok()] * 4, storm, CallLimits(calls_per_second=1, burst=1, timeout=2.5))
     assert late == 97
     assert server.times == pytest.approx([0, 1, 2, 3])
 
@@ -193,7 +193,7 @@ def test_a_rested_bucket_is_full_again_but_no_fuller() -> None:
         for _ in range(3):
             await kube.get(POD)
 
-    _, server = ask([ok()] * 6, many, Limits(calls_per_second=1, burst=2))
+    _, server = ask([ok()] * 6, many, CallLimits(calls_per_second=1, burst=2))
     assert server.times == pytest.approx([0, 0, 1, 61, 61, 62])
 
 

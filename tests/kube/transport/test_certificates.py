@@ -29,7 +29,7 @@ def names(context: ssl.SSLContext) -> list[str]:
 
 def test_only_the_given_authority_is_trusted_and_nothing_old_is_spoken() -> None:
     pem = b"text before\n\xff" + authority().pem + b"text between\n" + authority("second").pem
-    context = certificates.context_for(Tls(Pem(pem, "f: ca")), None, {"SSL_CERT_FILE": "/nowhere"})
+    context = certificates.create_ssl_context(Tls(Pem(pem, "f: ca")), None, {"SSL_CERT_FILE": "/nowhere"})
     assert names(context) == ["our authority", "second"]
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert context.verify_mode == ssl.CERT_REQUIRED
@@ -37,7 +37,7 @@ def test_only_the_given_authority_is_trusted_and_nothing_old_is_spoken() -> None
 
 
 def test_insecure_asks_for_no_certificate() -> None:
-    context = certificates.context_for(Tls(insecure=True), None, {})
+    context = certificates.create_ssl_context(Tls(insecure=True), None, {})
     assert context.verify_mode == ssl.CERT_NONE
     assert not context.check_hostname
 
@@ -45,11 +45,11 @@ def test_insecure_asks_for_no_certificate() -> None:
 def test_without_an_authority_the_environment_names_the_system_s(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_bytes(authority().pem)
     environ = {"SSL_CERT_FILE": str(tmp_path / "ca.pem"), "SSL_CERT_DIR": str(tmp_path)}
-    assert names(certificates.context_for(Tls(), None, environ)) == ["our authority"]
+    assert names(certificates.create_ssl_context(Tls(), None, environ)) == ["our authority"]
 
 
 def test_without_anything_the_system_decides() -> None:
-    assert certificates.context_for(Tls(), None, {}).verify_mode == ssl.CERT_REQUIRED
+    assert certificates.create_ssl_context(Tls(), None, {}).verify_mode == ssl.CERT_REQUIRED
 
 
 @pytest.mark.parametrize("content", [None, b"no certificate"])
@@ -58,7 +58,7 @@ def test_authorities_named_by_the_environment_must_be_there(tmp_path: Path, cont
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(InvalidInput, match="no certificate authorities there") as caught:
-        certificates.context_for(Tls(), None, {"SSL_CERT_FILE": str(file)})
+        certificates.create_ssl_context(Tls(), None, {"SSL_CERT_FILE": str(file)})
     assert caught.value.where == "SSL_CERT_FILE"
 
 
@@ -74,7 +74,7 @@ def test_authorities_named_by_the_environment_must_be_there(tmp_path: Path, cont
 )
 def test_an_authority_must_be_a_certificate(pem: bytes) -> None:
     with pytest.raises(InvalidInput, match="no certificate authority in PEM form") as caught:
-        certificates.context_for(Tls(Pem(pem, "f: ca")), None, {})
+        certificates.create_ssl_context(Tls(Pem(pem, "f: ca")), None, {})
     assert caught.value.where == "f: ca"
     assert_hidden(caught.value, "s3cret")
 
@@ -108,7 +108,7 @@ LEGACY = b"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"
 )
 def test_a_client_certificate_must_fit(chain: bytes, key: bytes, what: str, where: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        certificates.context_for(Tls(insecure=True), client(chain, key), {})
+        certificates.create_ssl_context(Tls(insecure=True), client(chain, key), {})
     assert (caught.value.what, caught.value.where) == (what, where)
     assert_hidden(caught.value, "s3cret", *key.split(b"\n")[1:2])
 
@@ -118,7 +118,7 @@ def test_the_key_is_gone_from_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     if not memfd:
         monkeypatch.delattr(os, "memfd_create", raising=False)
-    certificates.context_for(Tls(insecure=True), client(MINE.certificate, MINE.key), {})
+    certificates.create_ssl_context(Tls(insecure=True), client(MINE.certificate, MINE.key), {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -151,4 +151,4 @@ def distrust(code: int) -> ssl.SSLCertVerificationError:
     ],
 )
 def test_what_tls_finds_wrong_is_said_plainly(error: ssl.SSLError, what: str) -> None:
-    assert certificates.explain(error, "X")[0] == what
+    assert certificates.explain_tls_error(error, "X")[0] == what

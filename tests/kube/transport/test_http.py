@@ -12,7 +12,7 @@ from tests.kube.loopback_servers import Seen, answer, serving
 from windlass import __version__
 from windlass.kube.api_errors import ConnectionLost
 from windlass.kube.auth.connections import (
-    BasicLogin,
+    BasicAuth,
     Connection,
     Impersonation,
 )
@@ -52,7 +52,7 @@ async def test_connections_are_kept_and_ask_the_system_whether_the_other_side_li
 
 
 def http_socket() -> socket.socket:
-    return http._lasting_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1)))
+    return http._keepalive_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1)))
 
 
 async def test_no_credentials_without_a_login() -> None:
@@ -62,7 +62,7 @@ async def test_no_credentials_without_a_login() -> None:
 
 
 async def test_basic_login() -> None:
-    async with serving(always(answer())) as server, transport(server.url, login=BasicLogin("me", "s3cret")) as http:
+    async with serving(always(answer())) as server, transport(server.url, login=BasicAuth("me", "s3cret")) as http:
         await http.exchange(GET)
     assert server.seen[0].all("Authorization") == ["Basic bWU6czNjcmV0"]
 

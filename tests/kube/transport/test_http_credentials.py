@@ -10,7 +10,7 @@ from tests.kube.certificate_authorities import authority
 from tests.kube.leaks import assert_hidden
 from tests.kube.loopback_servers import Seen, answer, serving
 from windlass.kube.api_errors import Unreachable
-from windlass.kube.auth.auth_headers import Identity
+from windlass.kube.auth.auth_headers import ClientIdentity
 from windlass.kube.auth.connections import (
     ExecPlugin,
     TokenFile,
@@ -115,13 +115,13 @@ async def test_a_plugin_that_fails_after_a_rejection(tmp_path: Path) -> None:
 class Changing:
     """Credentials that a test changes."""
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: ClientIdentity) -> None:
         self.now = identity
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> ClientIdentity:
         return self.now
 
-    async def renew(self, rejected: Identity) -> bool:
+    async def renew(self, rejected: ClientIdentity) -> bool:
         return self.now is not rejected
 
 
@@ -133,21 +133,21 @@ async def test_another_client_certificate_needs_new_connections_and_disturbs_nob
 
     context = authority().server_context("127.0.0.1", clients=authority().pem)
     async with serving(watch_or_answer, context) as server, transport(server.url) as http:
-        credentials = Changing(Identity("", certificate(MINE)))
+        credentials = Changing(ClientIdentity("", certificate(MINE)))
         http._credentials = credentials
         async with http.stream(Request("GET", "/watch")) as stream:
             await http.exchange(GET)
-            credentials.now = Identity("", certificate(NEW))
+            credentials.now = ClientIdentity("", certificate(NEW))
             await http.exchange(GET)
             assert await anext(stream.chunks()) == b"one"
             assert len(http._retired) == 1
         assert len(http._retired) == 0
-        credentials.now = Identity("", certificate(NEW))
+        credentials.now = ClientIdentity("", certificate(NEW))
         await http.exchange(GET)
-        credentials.now = Identity("", certificate(MINE))
+        credentials.now = ClientIdentity("", certificate(MINE))
         await http.exchange(GET)
         async with http.stream(Request("GET", "/watch")):
-            credentials.now = Identity("", certificate(NEW))
+            credentials.now = ClientIdentity("", certificate(NEW))
             await http.exchange(GET)
             await http.close()
     names = ["renewed" if "renewed" in str(seen.peer) else "first" for seen in server.seen]

@@ -20,7 +20,7 @@ from tests.kube.leaks import assert_hidden
 from tests.kube.loopback_servers import Seen, answer, listening, refusing_port, serving
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, KubeError, Unreachable
 from windlass.kube.transport import http
-from windlass.kube.transport.http import HttpTransport, Route, error_for
+from windlass.kube.transport.http import HttpTransport, Route, translate_error
 from windlass.kube.transport.transports import Request
 
 
@@ -175,7 +175,7 @@ CLASSES = sorted(
 @pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind.__module__ == client_exceptions.__name__])
 def test_every_error_of_the_http_library_has_ours(kind: type[Exception]) -> None:
     arguments = next((given for base, given in ARGUMENTS.items() if issubclass(kind, base)), ("s3cret",))
-    error = error_for(kind(*arguments), Route("https://k", "http://p"))
+    error = translate_error(kind(*arguments), Route("https://k", "http://p"))
     assert type(error) is EXPECTED[kind.__name__]
     assert error.where == "https://k through the proxy http://p"
     assert_hidden(error, "s3cret")
@@ -191,6 +191,6 @@ def test_every_error_of_the_http_library_has_ours(kind: type[Exception]) -> None
     ],
 )
 def test_errors_from_below_the_http_library_have_ours_too(error: Exception, kind: type[KubeError]) -> None:
-    mapped = error_for(error, Route("https://k"))
+    mapped = translate_error(error, Route("https://k"))
     assert type(mapped) is kind
     assert mapped.where == "https://k"

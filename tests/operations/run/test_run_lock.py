@@ -13,8 +13,8 @@ from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
 from windlass.operations.run import run_lock
-from windlass.operations.run.context import Control, Stopped
-from windlass.operations.run.run_lock import LEASES, NAME, Claim, Lock, Locked, LockLost
+from windlass.operations.run.context import RunControl, Stopped
+from windlass.operations.run.run_lock import LEASE_NAME, LEASES, LockClaim, Locked, LockLost, RunLock
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tests.sandbox.controllers.clusters import World
 
-LEASE = LEASES.named(NAME, "argocd")
+LEASE = LEASES.named(LEASE_NAME, "argocd")
 
 
 def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
@@ -33,14 +33,14 @@ def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
     clusters.run(main())
 
 
-def lock_of(w: World, holder: str) -> Lock:
-    return Lock(w.kube, Claim(holder, "argocd", w.kube.clock.now))
+def lock_of(w: World, holder: str) -> RunLock:
+    return RunLock(w.kube, LockClaim(holder, "argocd", w.kube.clock.now))
 
 
 @asynccontextmanager
-async def held(w: World, holder: str, control: Control | None = None) -> AsyncIterator[Lock]:
+async def held(w: World, holder: str, control: RunControl | None = None) -> AsyncIterator[RunLock]:
     lock = lock_of(w, holder)
-    async with run_lock.locked(lock, control or Control(lambda _: None)):
+    async with run_lock.acquire_lock(lock, control or RunControl(lambda _: None)):
         yield lock
 
 
@@ -109,9 +109,9 @@ def test_who_waits_while_it_is_let_go_gets_it() -> None:
 async def left_by_a_dead_one(w: World) -> None:
     far = "2099-01-01T00:00:00.000000Z"  # what the dead one wrote does not count
     spec = {"holderIdentity": "dead", "renewTime": far, "acquireTime": far, "leaseDurationSeconds": 15}
-    meta = {"name": NAME, "namespace": "argocd"}
+    meta = {"name": LEASE_NAME, "namespace": "argocd"}
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
-    await w.kube.create(LEASES.within("argocd"), body)
+    await w.kube.create(LEASES.in_namespace("argocd"), body)
 
 
 def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
@@ -120,7 +120,7 @@ def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
         began = asyncio.get_running_loop().time()
         async with held(w, "two"):
             waited = asyncio.get_running_loop().time() - began
-            assert run_lock.DURATION < waited < run_lock.DURATION + 3
+            assert run_lock.LEASE_DURATION < waited < run_lock.LEASE_DURATION + 3
             assert await holder(w) == "two"
 
     on_a_cluster(work)
@@ -130,9 +130,9 @@ def test_who_watched_it_be_silent_does_not_wait_again() -> None:
     async def work(w: World) -> None:
         await left_by_a_dead_one(w)
         lock = lock_of(w, "two")
-        await lock.until_free()
+        await lock.wait_until_free()
         began = asyncio.get_running_loop().time()
-        async with run_lock.locked(lock, Control(lambda _: None)):
+        async with run_lock.acquire_lock(lock, RunControl(lambda _: None)):
             assert asyncio.get_running_loop().time() - began < 1
 
     on_a_cluster(work)
@@ -143,10 +143,10 @@ def test_one_that_was_taken_since_it_was_looked_at_is_held() -> None:
         async with held(w, "one"):
             pass
         lock = lock_of(w, "two")
-        await lock.until_free()
+        await lock.wait_until_free()
         async with held(w, "three"):
             with pytest.raises(Locked, match="run three"):
-                await lock.until_free()
+                await lock.wait_until_free()
 
     on_a_cluster(work)
 
@@ -154,7 +154,7 @@ def test_one_that_was_taken_since_it_was_looked_at_is_held() -> None:
 def test_a_stop_is_heard_while_a_dead_holder_is_waited_for() -> None:
     async def work(w: World) -> None:
         await left_by_a_dead_one(w)
-        control = Control(lambda _: None)
+        control = RunControl(lambda _: None)
         asyncio.get_running_loop().call_later(3.5, control.interrupt)
         began = asyncio.get_running_loop().time()
         with pytest.raises(Stopped):
@@ -168,7 +168,7 @@ def test_a_stop_is_heard_while_a_dead_holder_is_waited_for() -> None:
 
 def test_one_that_is_lost_is_told_and_checked() -> None:
     async def work(w: World) -> None:
-        control = Control(lambda _: None)
+        control = RunControl(lambda _: None)
         async with held(w, "one", control) as lock:
             lock.check()
             await w.kube.patch(LEASE, {"spec": {"holderIdentity": "two"}})
@@ -184,12 +184,12 @@ def test_one_that_is_lost_is_told_and_checked() -> None:
 
 def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
     async def work(w: World) -> None:
-        control = Control(lambda _: None)
+        control = RunControl(lambda _: None)
         async with held(w, "one", control) as lock:
             w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
             await rest(9)
             lock.check()
-            await rest(run_lock.DURATION - 9 - 0.5)
+            await rest(run_lock.LEASE_DURATION - 9 - 0.5)
             with pytest.raises(LockLost):
                 lock.check()
             await rest(10)
@@ -202,7 +202,7 @@ def test_an_answer_that_got_lost_is_no_rival() -> None:
     """The renewal was carried out: the next one meets our own write."""
 
     async def work(w: World) -> None:
-        control = Control(lambda _: None)
+        control = RunControl(lambda _: None)
         async with held(w, "one", control) as lock:
             w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", sever="after", times=1))
             await rest(30)
@@ -215,11 +215,11 @@ def test_an_answer_that_got_lost_is_no_rival() -> None:
 
 def test_a_run_that_loses_the_lock_writes_nothing_more() -> None:
     async def work(play: Play) -> None:
-        calls = play.sandbox.caller()
+        calls = play.sandbox.client()
 
         async def robbed() -> None:
             await rest(3.0)
-            await calls.patch("leases.coordination.k8s.io", NAME, {"spec": {"holderIdentity": "thief"}}, "argocd")
+            await calls.patch("leases.coordination.k8s.io", LEASE_NAME, {"spec": {"holderIdentity": "thief"}}, "argocd")
 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(robbed())

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Any
 from tests.builders import platform
 from tests.operations.clusters import APPS
 from tests.sandbox.controllers.objects import URL, application, config, workload
-from windlass.argo.cd.root_application import Root
+from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.reporting.reports import Action
-from windlass.core.platform.teardown.volumes import Policy
+from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.operations import deploy
 from windlass.operations import plan as planning
-from windlass.operations.observation import Cluster
-from windlass.operations.run.context import Access, Control
+from windlass.operations.observation import ObservedCluster
+from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.teardown import teardown
 from windlass.sandbox.argocd.repositories import MemoryRepository
-from windlass.simulation.in_process_transport import AGENT
+from windlass.simulation.in_process_transport import USER_AGENT
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
     from windlass.core.platform.events import Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.reporting.reports import Report
-    from windlass.sandbox.apiserver.journal import Entry
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.journal import JournalEntry
+    from windlass.sandbox.apiserver.store import StoreChange
 
 Body = dict[str, Any]
-ROOT = Root(URL, "main", "root", {})
+ROOT = RootApplication(URL, "main", "root", {})
 AUTOMATED: Body = {"syncPolicy": {"automated": {"prune": True, "selfHeal": True}}}
 OWN: Body = {"syncPolicy": {"syncOptions": ["CreateNamespace=true"]}}
 
@@ -55,44 +55,46 @@ class Stand:
             files[f"root/templates/{name}.yaml"] = made
         return files
 
-    def access(self, **changes: Any) -> Access:
+    def access(self, **changes: Any) -> RunContext:
         kube = self.world.kube
         given = {
             "client": kube,
-            "limit": timedelta(hours=1),
+            "timeout": timedelta(hours=1),
             "run_id": "11111111-0000",
-            "control": Control(self.events.append),
+            "control": RunControl(self.events.append),
         }
-        return Access(now=kube.clock.now, argocd="argocd", **{**given, **changes})
+        return RunContext(now=kube.clock.now, argocd_namespace="argocd", **{**given, **changes})
 
     async def deployed(self) -> None:
         self.world.argocd.repositories[URL] = MemoryRepository(self.files())
-        wish = deploy.Wish("development", self.platform, parse_scope("platform"), frozenset(), ROOT)
+        wish = deploy.DeployRequest("development", self.platform, parse_scope("platform"), frozenset(), ROOT)
         report = await deploy.deploy(self.access(), wish)
         assert report.summary.exit_code == 0, report.failures
 
     async def torn_down(self, scope: str = "platform", policy: str = "retain", **changes: Any) -> Report:
-        wish = teardown.Wish("development", self.platform, parse_scope(scope), frozenset(), Policy(policy))
+        wish = teardown.TeardownRequest(
+            "development", self.platform, parse_scope(scope), frozenset(), VolumePolicy(policy)
+        )
         return await teardown.teardown(self.access(**changes), wish)
 
-    async def foretold(self, policy: Policy) -> Report:
+    async def foretold(self, policy: VolumePolicy) -> Report:
         everything = parse_scope("platform")
-        wish = planning.Wish(Action.TEARDOWN, "development", self.platform, everything, policy=policy)
-        return (await planning.plan(Cluster(self.access().client, self.access().now), wish)).report
+        wish = planning.PlanRequest(Action.TEARDOWN, "development", self.platform, everything, volume_policy=policy)
+        return (await planning.plan(ObservedCluster(self.access().client, self.access().now), wish)).report
 
-    def writes(self) -> list[Entry]:
+    def writes(self) -> list[JournalEntry]:
         """Of ours."""
-        return [entry for entry in self.world.sandbox.server.journal.writes() if entry.agent == AGENT]
+        return [entry for entry in self.world.sandbox.server.journal.writes() if entry.agent == USER_AGENT]
 
     def deleted(self, kind: str = APPS) -> list[str]:
         """By us, in order."""
         return [entry.name for entry in self.writes() if (entry.verb, entry.kind) == ("delete", kind)]
 
     async def find(self, kind: str, name: str, namespace: str = "") -> Body | None:
-        return await self.world.sandbox.caller().find(kind, name, namespace)
+        return await self.world.sandbox.client().find(kind, name, namespace)
 
     async def names(self, kind: str) -> list[str]:
-        return sorted(row["metadata"]["name"] for row in await self.world.sandbox.caller().list(kind))
+        return sorted(row["metadata"]["name"] for row in await self.world.sandbox.client().list(kind))
 
 
 def stand(world: World, text: str, **objects: list[Body]) -> Stand:
@@ -113,7 +115,7 @@ class Witness:
     def __post_init__(self) -> None:
         server = self.stand.world.sandbox.server
 
-        def notice(change: Change) -> None:
+        def notice(change: StoreChange) -> None:
             if change.type == "DELETED":
                 self.gone[change.new.name] = len(server.journal.entries)
 
@@ -124,7 +126,7 @@ class Witness:
         dependents = self.stand.platform.graph.reversed()
         early, names = [], self.stand.platform.graph.names
         for number, entry in enumerate(self.stand.world.sandbox.server.journal.entries):
-            if (entry.agent, entry.verb, entry.kind) == (AGENT, "delete", APPS) and entry.name in names:
+            if (entry.agent, entry.verb, entry.kind) == (USER_AGENT, "delete", APPS) and entry.name in names:
                 above = dependents.closure([entry.name]) - {entry.name}
                 early += [f"{entry.name} before {name}" for name in above if self.gone.get(name, 10**9) > number]
         return early

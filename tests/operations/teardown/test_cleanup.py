@@ -10,11 +10,11 @@ from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import OWN, Stand, pod_of, stand
 from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import application, claim, config, workload
-from windlass.core.platform.teardown.volumes import Policy
+from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import ExitCode, WindlassError
-from windlass.operations.teardown.teardown import UNFINISHED
+from windlass.operations.teardown.teardown import UNFINISHED_NOTICE
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.controllers.snapshots import CLASSES, GROUP, install_snapshots
+from windlass.sandbox.controllers.snapshots import GROUP, SNAPSHOT_CLASSES, install_snapshots
 
 CLAIMS, VOLUMES, NAMESPACES = "persistentvolumeclaims", "persistentvolumes", "namespaces"
 DEFINITIONS, SNAPSHOTS = "customresourcedefinitions.apiextensions.k8s.io", f"volumesnapshots.{GROUP}"
@@ -44,7 +44,7 @@ def definition(app: str, kind: str = "Widget") -> dict[str, Any]:
 
 async def with_data(w: World) -> Stand:
     """`db` is a StatefulSet in a namespace made for it, `web` has a claim of its own."""
-    await w.sandbox.caller().create("storageclasses.storage.k8s.io", {**CLASS, "provisioner": "disk.test"})
+    await w.sandbox.client().create("storageclasses.storage.k8s.io", {**CLASS, "provisioner": "disk.test"})
     own = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim("own")}
     db = workload("StatefulSet", "db", replicas=2, serviceName="db", volumeClaimTemplates=[claim()])
     s = stand(w, "web: db", web=[own], db=[db])
@@ -56,7 +56,7 @@ async def with_data(w: World) -> Stand:
 
 
 async def bindings(w: World) -> dict[str, str]:
-    return {row["metadata"]["name"]: row["spec"]["volumeName"] for row in await w.sandbox.caller().list(CLAIMS)}
+    return {row["metadata"]["name"]: row["spec"]["volumeName"] for row in await w.sandbox.client().list(CLAIMS)}
 
 
 def places(lines: tuple[str, ...]) -> list[str]:
@@ -68,7 +68,7 @@ def test_data_is_retained_before_the_first_delete_and_bound_again_by_the_next_de
         async with world() as w:
             s = await with_data(w)
             bound = {
-                row["metadata"]["name"]: row["spec"]["volumeName"] for row in await w.sandbox.caller().list(CLAIMS)
+                row["metadata"]["name"]: row["spec"]["volumeName"] for row in await w.sandbox.client().list(CLAIMS)
             }
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
@@ -76,7 +76,7 @@ def test_data_is_retained_before_the_first_delete_and_bound_again_by_the_next_de
             last = max(number for number, each in enumerate(verbs) if each == ("patch", VOLUMES))
             assert verbs.count(("patch", VOLUMES)) == 3
             assert last < verbs.index(("delete", APPS))
-            rows = {row["metadata"]["name"]: row["status"]["phase"] for row in await w.sandbox.caller().list(VOLUMES)}
+            rows = {row["metadata"]["name"]: row["status"]["phase"] for row in await w.sandbox.client().list(VOLUMES)}
             assert sorted(rows.values()) == ["Bound", "Bound", "Released"]
             volumes = [line for line in report.removal.retained if line.startswith("PersistentVolume ")]
             assert places(tuple(volumes)) == ["data/data-db-0", "data/data-db-1", "default/own"]
@@ -86,7 +86,7 @@ def test_data_is_retained_before_the_first_delete_and_bound_again_by_the_next_de
             before = len(s.writes())
             assert (await s.torn_down()).summary.exit_code == 0
             assert len(s.writes()) == before
-            await w.sandbox.caller().delete(VOLUMES, bound["own"])
+            await w.sandbox.client().delete(VOLUMES, bound["own"])
             await s.deployed()
             again = await bindings(w)
             assert {name: again[name] for name in ("data-db-0", "data-db-1")} == {
@@ -113,12 +113,12 @@ def test_a_volume_that_says_itself_that_it_stays_is_retained_and_one_that_is_stu
     async def main() -> None:
         async with world() as w:
             s = await with_data(w)
-            rows = sorted(await w.sandbox.caller().list(VOLUMES), key=lambda row: row["spec"]["claimRef"]["name"])
+            rows = sorted(await w.sandbox.client().list(VOLUMES), key=lambda row: row["spec"]["claimRef"]["name"])
             kept, stuck = rows[0]["metadata"]["name"], rows[1]["metadata"]["name"]
             change = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
-            await w.sandbox.caller().patch(VOLUMES, kept, change)
+            await w.sandbox.client().patch(VOLUMES, kept, change)
             finalizers = [*rows[1]["metadata"].get("finalizers", ()), "example.org/held"]
-            await w.sandbox.caller().patch(VOLUMES, stuck, {"metadata": {"finalizers": finalizers}})
+            await w.sandbox.client().patch(VOLUMES, stuck, {"metadata": {"finalizers": finalizers}})
             report = await s.torn_down(policy="delete")
             assert report.summary.exit_code == 2
             assert report.removal.retained == (f"PersistentVolume {kept} of claim data/data-db-0",)
@@ -148,7 +148,7 @@ def test_a_server_that_fails_after_the_last_delete_leaves_a_report() -> None:
             report = await s.torn_down()
             assert report.summary.exit_code == 2
             assert {str(each.result) for each in report.components} == {"succeeded"}
-            assert UNFINISHED in report.removal.orphans
+            assert UNFINISHED_NOTICE in report.removal.orphans
             assert await s.names(APPS) == []
 
     run(main())
@@ -157,12 +157,12 @@ def test_a_server_that_fails_after_the_last_delete_leaves_a_report() -> None:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (Policy.RETAIN, "is retained"),
-        (Policy.DELETE, "goes, and its data with it"),
-        (Policy.SNAPSHOT, "goes after a snapshot of it is ready"),
+        (VolumePolicy.RETAIN, "is retained"),
+        (VolumePolicy.DELETE, "goes, and its data with it"),
+        (VolumePolicy.SNAPSHOT, "goes after a snapshot of it is ready"),
     ],
 )
-def test_a_plan_tells_what_becomes_of_volumes(policy: Policy, words: str) -> None:
+def test_a_plan_tells_what_becomes_of_volumes(policy: VolumePolicy, words: str) -> None:
     async def main() -> None:
         async with world() as w:
             s = await with_data(w)
@@ -183,7 +183,7 @@ def test_a_plan_is_refused_for_what_the_run_would_be() -> None:
         async with world() as w:
             s = await with_data(w)
             with pytest.raises(WindlassError, match="is not served") as caught:
-                await s.foretold(Policy.SNAPSHOT)
+                await s.foretold(VolumePolicy.SNAPSHOT)
             assert caught.value.exit_code is ExitCode.INVALID
 
     run(main())
@@ -206,7 +206,7 @@ async def serve_snapshots(w: World, *, ready: bool = True, driver: str = "disk.t
     await install_snapshots(w.sandbox)
     await after(1)
     kind = {"apiVersion": f"{GROUP}/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "some"}}
-    await w.sandbox.caller().create(CLASSES, {**kind, "driver": driver, "deletionPolicy": "Retain"})
+    await w.sandbox.client().create(SNAPSHOT_CLASSES, {**kind, "driver": driver, "deletionPolicy": "Retain"})
     if not ready:
         w.sandbox.server.faults.add(Fault(user="*snapshot-controller", verb="patch", code=503, times=None))
 
@@ -218,7 +218,7 @@ def test_snapshots_are_ready_before_the_first_delete_and_are_kept() -> None:
             await serve_snapshots(w)
             report = await s.torn_down(policy="snapshot")
             assert report.summary.exit_code == 0, (report.failures, report.removal)
-            rows = await w.sandbox.caller().list(SNAPSHOTS)
+            rows = await w.sandbox.client().list(SNAPSHOTS)
             assert sorted(row["spec"]["source"]["persistentVolumeClaimName"] for row in rows) == [
                 "data-db-0",
                 "data-db-1",
@@ -260,7 +260,7 @@ def test_a_namespace_made_for_them_goes_if_nothing_foreign_is_in_it(is_foreign: 
             s.apps["web"] = application("web", namespace="own", **OWN)
             await s.deployed()
             if is_foreign:
-                await w.sandbox.caller().create("configmaps", config("guest"), "own")
+                await w.sandbox.client().create("configmaps", config("guest"), "own")
             report = await s.torn_down()
             assert report.summary.exit_code == code, (report.failures, report.removal)
             assert ("own" in await s.names(NAMESPACES)) is is_foreign
@@ -292,7 +292,7 @@ def test_a_namespace_that_does_not_go_is_an_orphan_with_what_holds_it() -> None:
             s.apps["web"] = application("web", namespace="own", **OWN)
             await s.deployed()
             held = {"metadata": {"finalizers": ["example.org/held"]}}
-            await w.sandbox.caller().patch("serviceaccounts", "default", held, "own")
+            await w.sandbox.client().patch("serviceaccounts", "default", held, "own")
             report = await s.torn_down()
             assert report.summary.exit_code == 2
             told = "\n".join(report.removal.orphans)
@@ -308,10 +308,10 @@ def test_definitions_go_when_nothing_of_their_kind_is_left_even_in_a_later_run()
             s = stand(w, "web")
             await s.deployed()
             for kind in ("Widget", "Gadget"):
-                await w.sandbox.caller().create(DEFINITIONS, definition("web", kind))
+                await w.sandbox.client().create(DEFINITIONS, definition("web", kind))
             await after(1)
             widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "mine"}}
-            await w.sandbox.caller().create("widgets.example.com", widget, "default")
+            await w.sandbox.client().create("widgets.example.com", widget, "default")
             report = await s.torn_down()
             assert report.summary.exit_code == 2
             name = "CustomResourceDefinition widgets.example.com (apiextensions.k8s.io)"
@@ -320,7 +320,7 @@ def test_definitions_go_when_nothing_of_their_kind_is_left_even_in_a_later_run()
             before = len(s.writes())
             assert (await s.torn_down()).summary.exit_code == 2
             assert len(s.writes()) == before
-            await w.sandbox.caller().delete("widgets.example.com", "mine", "default")
+            await w.sandbox.client().delete("widgets.example.com", "mine", "default")
             report = await s.torn_down()
             assert (report.summary.exit_code, report.removal.orphans) == (0, ())
             assert "widgets.example.com" not in await s.names(DEFINITIONS)
@@ -333,7 +333,7 @@ def test_what_still_carries_the_mark_of_what_is_gone_is_an_orphan_unless_it_says
         async with world() as w:
             s = stand(w, "web; api")
             await s.deployed()
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             for made in (
                 role("web", "left"),
                 role("web", "kept", **{"argocd.argoproj.io/sync-options": "Prune=false, Delete=false"}),

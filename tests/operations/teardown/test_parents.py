@@ -31,7 +31,7 @@ async def parented(w: World, text: str, children: dict[str, list[str]], extra: d
     below = {name for names in children.values() for name in names}
     for parent in children:
         if parent not in below:
-            await w.sandbox.caller().create(APPS, application(parent, namespace="argocd", **AUTOMATED))
+            await w.sandbox.client().create(APPS, application(parent, namespace="argocd", **AUTOMATED))
     await after(30)
     return s
 
@@ -76,7 +76,7 @@ def test_the_plan_names_parents_that_would_go_or_stand_in_the_way(
     async def main() -> None:
         async with world() as w:
             s = await parented(w, "web; api", {"apps": ["web", "api"]})
-            wish = planning.Wish(Action.TEARDOWN, "development", s.platform, parse_scope(scope))
+            wish = planning.PlanRequest(Action.TEARDOWN, "development", s.platform, parse_scope(scope))
             report = (await planning.plan(cluster(w), wish)).report
             assert (report.summary.exit_code, len(report.notices), len(report.unmet)) == (code, notices, in_the_way)
             told = (*report.notices, *(each.name for each in report.unmet))
@@ -90,7 +90,7 @@ def test_a_parent_that_only_acts_when_asked_is_in_nobodys_way() -> None:
     async def main() -> None:
         async with world() as w:
             s = await parented(w, "web; api", {"apps": ["web", "api"]})
-            await w.sandbox.caller().patch(APPS, "apps", {"spec": {"syncPolicy": None}}, "argocd")
+            await w.sandbox.client().patch(APPS, "apps", {"spec": {"syncPolicy": None}}, "argocd")
             await after(5)
             report = await s.torn_down("app:web")
             assert report.summary.exit_code == 0
@@ -106,7 +106,7 @@ def test_a_parent_that_is_a_node_goes_first_if_it_heals_else_after_what_it_defin
             extra = {"all/own.yaml": [config("own"), *pod_of("own-pod")]}
             s = await parented(w, "web: api; api; all", {"all": ["web", "api"]}, extra)
             if not heals:
-                await w.sandbox.caller().patch(APPS, "all", {"spec": {"syncPolicy": None}}, "argocd")
+                await w.sandbox.client().patch(APPS, "all", {"spec": {"syncPolicy": None}}, "argocd")
                 await after(1)
             witness = Witness(s)
             report = await s.torn_down()
@@ -150,7 +150,7 @@ def test_applications_below_a_node_that_are_no_nodes_go_with_all_they_made() -> 
     async def main() -> None:
         async with world() as w:
             s = await parented(w, "apps", {"apps": ["web"]}, {"web/all.yaml": pod_of("web")})
-            await w.sandbox.caller().patch(APPS, "web", {"metadata": {"finalizers": None}}, "argocd")
+            await w.sandbox.client().patch(APPS, "web", {"metadata": {"finalizers": None}}, "argocd")
             await after(5)
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
@@ -170,7 +170,7 @@ async def set_of(w: World, text: str) -> Stand:
         "template": {"metadata": {"name": "{{name}}"}, "spec": child["spec"]},
     }
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet"}
-    await w.sandbox.caller().create(SETS, {**head, "metadata": {"name": "many", "namespace": "argocd"}, "spec": spec})
+    await w.sandbox.client().create(SETS, {**head, "metadata": {"name": "many", "namespace": "argocd"}, "spec": spec})
     await after(15)
     assert await s.names(APPS) == sorted(s.platform.graph.names)
     return s
@@ -210,7 +210,7 @@ def test_a_parent_that_cannot_be_removed_ends_the_run_before_anything_else_goes(
         async with world() as w:
             s = await parented(w, "web", {"apps": ["web"]})
             change = {"metadata": {"finalizers": [CASCADE, "example.org/held"]}}
-            await w.sandbox.caller().patch(APPS, "apps", change, "argocd")
+            await w.sandbox.client().patch(APPS, "apps", change, "argocd")
             report = await s.torn_down()
             assert report.summary.exit_code == 1
             assert "could not be removed: it is still there after 60 s" in report.notices[-1]

@@ -18,8 +18,8 @@ from tests.sandbox.controllers.objects import CASCADE, application, config
 from windlass.core.platform.outcomes import Result
 from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls
-from windlass.operations.run.context import Control
+from windlass.kube.transport.calls import CallSender
+from windlass.operations.run.context import RunControl
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.requests import ADMIN
 from windlass.simulation.in_process_transport import InProcessTransport
@@ -28,7 +28,7 @@ from windlass.simulation.virtual_time import virtual_clock
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.store import StoreChange
 
 LEASES, ROLES = "leases.coordination.k8s.io", "clusterroles.rbac.authorization.k8s.io"
 FREE = {"metadata": {"finalizers": None}}
@@ -42,7 +42,7 @@ def once(s: Stand, kind: str, name: str, work: Coroutine[Any, Any, None]) -> Non
     """Does something as soon as an object of this name is written."""
     todo = [work]
 
-    def notice(change: Change) -> None:
+    def notice(change: StoreChange) -> None:
         if change.new.name == name and todo:
             s.world.sandbox.start(todo.pop(), name="meddler")
 
@@ -72,7 +72,7 @@ def test_an_application_that_goes_without_what_it_made_is_not_gone() -> None:
         async with world() as w:
             s = stand(w, "web: api")
             await s.deployed()
-            w.argocd.pace.notice = 10_000
+            w.argocd.delays.start = 10_000
             once(s, APPS, "web", _freed(s))
             report = await s.torn_down()
             assert report.summary.exit_code == 1
@@ -83,7 +83,7 @@ def test_an_application_that_goes_without_what_it_made_is_not_gone() -> None:
 
     async def _freed(s: Stand) -> None:
         await after(5)
-        await s.world.sandbox.caller().patch(APPS, "web", FREE, "argocd")
+        await s.world.sandbox.client().patch(APPS, "web", FREE, "argocd")
 
     run(main())
 
@@ -93,8 +93,8 @@ def test_what_is_on_its_way_out_already_is_waited_for() -> None:
         async with world() as w:
             s = stand(w, "web")
             await s.deployed()
-            w.argocd.pace.notice = 20
-            await w.sandbox.caller().delete(APPS, "web", "argocd")
+            w.argocd.delays.start = 20
+            await w.sandbox.client().delete(APPS, "web", "argocd")
             await after(1)
             assert (await s.torn_down()).summary.exit_code == 0
             assert s.deleted() == ["platform-root"]
@@ -122,7 +122,7 @@ def test_the_control_plane_lives_by_its_lease(renewed: str | None, words: str) -
             if renewed is not None:
                 spec = {"renewTime": renewed} if renewed else {}
                 lease = {"metadata": {"name": "kube-controller-manager"}, "spec": spec}
-                await w.sandbox.caller().create(LEASES, lease, "kube-system")
+                await w.sandbox.client().create(LEASES, lease, "kube-system")
             report = await s.torn_down()
             lines = report.failures[0].diagnostics
             assert sum("kube-controller-manager should remove it" in line and words in line for line in lines) == 10
@@ -137,7 +137,7 @@ def test_what_holds_it_may_be_unreadable() -> None:
             s = stand(w, "web")
             await s.deployed()
             held = {"metadata": {"finalizers": ["service.kubernetes.io/load-balancer-cleanup"]}}
-            await w.sandbox.caller().patch("configmaps", "web", held, "default")
+            await w.sandbox.client().patch("configmaps", "web", held, "default")
             w.sandbox.server.faults.add(refused("list", "deployments.apps"))
             w.sandbox.server.faults.add(refused("get", APPS))
             report = await s.torn_down()
@@ -165,7 +165,7 @@ def test_a_set_is_freed_of_argo_cds_finalizer_and_held_by_others(finalizers: lis
     async def main() -> None:
         async with world() as w:
             s = await set_of(w, "web")
-            await w.sandbox.caller().patch(SETS, "many", {"metadata": {"finalizers": finalizers}}, "argocd")
+            await w.sandbox.client().patch(SETS, "many", {"metadata": {"finalizers": finalizers}}, "argocd")
             if finalizers == [CASCADE]:
                 assert (await s.torn_down()).summary.exit_code == 0
             else:
@@ -196,8 +196,8 @@ def test_out_of_time_before_the_first_node_is_4_with_a_report() -> None:
         async with world() as w:
             s = await parented(w, "web", {"apps": ["web"]})
             change = {"metadata": {"finalizers": ["example.org/held"]}}
-            await w.sandbox.caller().patch(APPS, "apps", change, "argocd")
-            report = await s.torn_down(limit=timedelta(seconds=20))
+            await w.sandbox.client().patch(APPS, "apps", change, "argocd")
+            report = await s.torn_down(timeout=timedelta(seconds=20))
             assert report.summary.exit_code == 4
             assert [each.result for each in report.components] == [Result.NOT_STARTED]
 
@@ -214,7 +214,7 @@ def test_out_of_time_before_anything_is_seen_is_4_with_a_report(is_there: bool) 
             if is_there:
                 await s.deployed()
             w.sandbox.server.faults.add(Fault(verb="watch", kind=APPS, latency=2.0))
-            report = await s.torn_down(limit=timedelta(seconds=1))
+            report = await s.torn_down(timeout=timedelta(seconds=1))
             assert (report.summary.exit_code, str(report.summary.verdict)) == (4, "timeout")
             assert [(each.result, str(each.health)) for each in report.components] == [(Result.NOT_STARTED, "Unknown")]
             assert report.notices == ("out of time (see --timeout): nothing more is started",)
@@ -227,7 +227,7 @@ def test_out_of_time_while_looking_at_everything_is_4() -> None:
     async def main() -> None:
         async with world() as w:
             w.sandbox.server.faults.add(Fault(verb="list", kind="configmaps", latency=5.0, times=None))
-            report = await stand(w, "web").torn_down(limit=timedelta(seconds=2))
+            report = await stand(w, "web").torn_down(timeout=timedelta(seconds=2))
             assert report.summary.exit_code == 4
             assert [each.result for each in report.components] == [Result.UNCHANGED]
 
@@ -239,8 +239,8 @@ def test_a_stop_stands_in_the_report() -> None:
         async with world() as w:
             s = stand(w, "web")
             await s.deployed()
-            w.argocd.pace.notice = 10_000
-            control = Control(s.events.append)
+            w.argocd.delays.start = 10_000
+            control = RunControl(s.events.append)
             asyncio.get_running_loop().call_later(5, control.interrupt)
             report = await s.torn_down(control=control)
             assert report.summary.exit_code == 1
@@ -257,9 +257,9 @@ def test_out_of_time_while_looking_for_what_is_left_is_4() -> None:
             await s.deployed()
             left = role("web", "left")
             left["metadata"]["finalizers"] = ["example.org/held"]
-            await w.sandbox.caller().create(ROLES, left)
-            await w.sandbox.caller().delete(ROLES, "left")
-            report = await s.torn_down(limit=timedelta(seconds=20))
+            await w.sandbox.client().create(ROLES, left)
+            await w.sandbox.client().delete(ROLES, "left")
+            report = await s.torn_down(timeout=timedelta(seconds=20))
             assert report.summary.exit_code == 4
             assert [each.result for each in report.components] == [Result.SUCCEEDED]
             assert report.removal.orphans == ("the run ended before it was known what is left; run it again",)
@@ -273,9 +273,9 @@ def test_a_dependent_that_comes_before_the_lock_is_held_stands_in_the_way() -> N
         async with world() as w:
             s = stand(w, "web: api")
             await s.deployed()
-            await w.sandbox.caller().delete(APPS, "web", "argocd")
+            await w.sandbox.client().delete(APPS, "web", "argocd")
             await after(5)
-            await w.sandbox.caller().patch(LEASES, "windlass", {"spec": {"holderIdentity": "dead"}}, "argocd")
+            await w.sandbox.client().patch(LEASES, "windlass", {"spec": {"holderIdentity": "dead"}}, "argocd")
             w.sandbox.start(_made(s), name="somebody")
             report = await s.torn_down("app:api")
             assert report.summary.exit_code == 1
@@ -284,7 +284,7 @@ def test_a_dependent_that_comes_before_the_lock_is_held_stands_in_the_way() -> N
 
     async def _made(s: Stand) -> None:
         await after(5)
-        await s.world.sandbox.caller().create(APPS, application("web"))
+        await s.world.sandbox.client().create(APPS, application("web"))
 
     run(main())
 
@@ -296,15 +296,15 @@ def test_what_goes_a_little_later_is_no_orphan() -> None:
             await s.deployed()
             left = role("web", "late")
             left["metadata"]["finalizers"] = ["example.org/held"]
-            await w.sandbox.caller().create(ROLES, left)
-            await w.sandbox.caller().delete(ROLES, "late")
+            await w.sandbox.client().create(ROLES, left)
+            await w.sandbox.client().delete(ROLES, "late")
             w.sandbox.start(_freed(s), name="its controller")
             report = await s.torn_down()
             assert (report.summary.exit_code, report.removal.orphans) == (0, ())
 
     async def _freed(s: Stand) -> None:
         await after(20)
-        await s.world.sandbox.caller().patch(ROLES, "late", FREE)
+        await s.world.sandbox.client().patch(ROLES, "late", FREE)
 
     run(main())
 
@@ -314,7 +314,7 @@ def test_a_definition_whose_deletion_is_refused_is_an_orphan() -> None:
         async with world() as w:
             s = stand(w, "web")
             await s.deployed()
-            await w.sandbox.caller().create(DEFINITIONS, definition("web"))
+            await w.sandbox.client().create(DEFINITIONS, definition("web"))
             w.sandbox.server.faults.add(refused("delete", DEFINITIONS))
             report = await s.torn_down()
             assert report.summary.exit_code == 2
@@ -328,9 +328,9 @@ def test_a_run_that_dies_at_any_write_is_finished_by_the_next(part: int) -> None
     async def died(number: int) -> bool:
         async with world() as w:
             s = await parented(w, "web: api", {"apps": ["web", "api"]})
-            await w.sandbox.caller().create(DEFINITIONS, definition("web"))
+            await w.sandbox.client().create(DEFINITIONS, definition("web"))
             witness, transport = Witness(s), InProcessTransport(w.sandbox, ADMIN)
-            mortal = KubeClient(Calls(transport, clock=virtual_clock(), limits=QUICK))
+            mortal = KubeClient(CallSender(transport, clock=virtual_clock(), limits=QUICK))
             forget = w.sandbox.server.store.listen(
                 "", "", lambda _: transport.crash() if len(s.writes()) >= number else None
             )

@@ -12,10 +12,10 @@ from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import Stand, Witness, pod_of, stand
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import CASCADE, application, config, workload
-from windlass.core.platform.model.applications import Patience
+from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.outcomes import Result
 from windlass.errors import ExitCode, WindlassError
-from windlass.operations.run.context import Control
+from windlass.operations.run.context import RunControl
 from windlass.sandbox.apiserver.faults import Fault
 
 LEASES = "leases.coordination.k8s.io"
@@ -51,12 +51,12 @@ def test_everything_goes_in_reverse_order_and_nothing_is_left() -> None:
 def test_nothing_goes_before_its_dependents_are_gone(seed: int) -> None:
     async def main() -> None:
         async with world(seed) as w:
-            chance, lines = w.sandbox.sources.chance, []
+            chance, lines = w.sandbox.clock.rng, []
             names = [f"n{number:02d}" for number in range(14)]
             for number, name in enumerate(names):
                 lines.append(f"{name}: {' '.join(chance.sample(names[:number], min(number, chance.randrange(4))))}")
             s = stand(w, ";".join(lines))
-            w.argocd.pace.jitter = 0.9
+            w.argocd.delays.jitter = 0.9
             witness = Witness(s)
             await s.deployed()
             w.sandbox.server.faults.add(Fault(verb="delete", code=503, skip=2, times=2))
@@ -106,8 +106,8 @@ def test_what_is_half_gone_is_removed() -> None:
         async with world() as w:
             s = stand(w, "web: api; api: db")
             await s.deployed()
-            await w.sandbox.caller().delete(APPS, "web", "argocd")
-            await w.sandbox.caller().delete(APPS, "platform-root", "argocd")
+            await w.sandbox.client().delete(APPS, "web", "argocd")
+            await w.sandbox.client().delete(APPS, "platform-root", "argocd")
             await after(5)
             report = await s.torn_down()
             assert report.summary.exit_code == 0
@@ -130,7 +130,7 @@ def test_what_lacks_the_finalizer_gets_it_and_nothing_else_is_changed() -> None:
             await s.deployed()
             seen: list[Any] = []
             w.sandbox.server.store.listen(APPS, "", lambda change: seen.append(change.new.load()))
-            spec = (await w.sandbox.caller().get(APPS, "web", "argocd"))["spec"]
+            spec = (await w.sandbox.client().get(APPS, "web", "argocd"))["spec"]
             report = await s.torn_down()
             assert report.summary.exit_code == 0
             assert await s.names("deployments.apps") == []
@@ -146,9 +146,9 @@ def test_an_operation_that_runs_is_ended_first() -> None:
         async with world() as w:
             s = stand(w, "web")
             await s.deployed()
-            w.argocd.pace.sync = 60
+            w.argocd.delays.sync = 60
             sync = {"operation": {"sync": {"revision": "main"}}}
-            await w.sandbox.caller().patch(APPS, "web", sync, "argocd")
+            await w.sandbox.client().patch(APPS, "web", sync, "argocd")
             await after(1)
             phases: list[str] = []
             w.sandbox.server.store.listen(
@@ -169,7 +169,7 @@ def test_what_is_held_is_explained_keeps_what_it_stands_on_and_nothing_else() ->
             s.platform = replace(
                 s.platform,
                 applications={
-                    name: replace(node, patience=Patience(health=timedelta(minutes=3)))
+                    name: replace(node, timing=NodeTiming(health=timedelta(minutes=3)))
                     for name, node in s.platform.applications.items()
                 },
             )
@@ -195,7 +195,7 @@ def test_what_is_held_is_explained_keeps_what_it_stands_on_and_nothing_else() ->
             lease = await s.find(LEASES, "windlass", "argocd")
             assert lease
             assert lease["spec"]["holderIdentity"] == ""
-            await w.sandbox.caller().patch("configmaps", "api-held", {"metadata": {"finalizers": None}}, "default")
+            await w.sandbox.client().patch("configmaps", "api-held", {"metadata": {"finalizers": None}}, "default")
             assert (await s.torn_down()).summary.exit_code == 0
             assert await s.names(APPS) == []
 
@@ -210,8 +210,8 @@ def test_the_controller_behind_a_finalizer_is_looked_at(ready: int, words: str) 
             await s.deployed()
             never = {"sandbox.windlass.dev/ready-after": "never" if not ready else "0s"}
             controller = workload("StatefulSet", "argocd-application-controller", replicas=1, annotations=never)
-            await w.sandbox.caller().create("statefulsets.apps", controller, "argocd")
-            await w.sandbox.caller().patch("configmaps", "web", HELD, "default")
+            await w.sandbox.client().create("statefulsets.apps", controller, "argocd")
+            await w.sandbox.client().patch("configmaps", "web", HELD, "default")
             await after(30)
             report = await s.torn_down()
             assert words in "\n".join(report.failures[0].diagnostics)
@@ -225,7 +225,7 @@ def test_what_is_in_another_cluster_is_not_said_to_be_seen_gone() -> None:
             s = stand(w, "web; api")
             await s.deployed()
             far = {"spec": {"destination": {"server": "https://far.test"}}}
-            await w.sandbox.caller().patch(APPS, "web", far, "argocd")
+            await w.sandbox.client().patch(APPS, "web", far, "argocd")
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
             verified = {each.name: each.evidence and each.evidence.is_directly_verified for each in report.components}
@@ -239,7 +239,7 @@ def test_a_dependent_that_comes_back_is_found_before_the_delete() -> None:
         async with world() as w:
             s = stand(w, "web: api")
             await s.deployed()
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             made = [False]
 
             def notice(change: Any) -> None:
@@ -265,8 +265,8 @@ def test_out_of_time_is_4_with_a_report() -> None:
         async with world() as w:
             s = stand(w, "web: api; api: db")
             await s.deployed()
-            w.argocd.pace.notice = 1000
-            report = await s.torn_down(limit=timedelta(seconds=30))
+            w.argocd.delays.start = 1000
+            report = await s.torn_down(timeout=timedelta(seconds=30))
             assert report.summary.exit_code == 4
             assert {each.name: each.result for each in report.components} == {
                 "web": Result.INTERRUPTED,
@@ -285,13 +285,13 @@ def test_a_run_that_is_interrupted_says_where_it_was() -> None:
         async with world() as w:
             s = stand(w, "web: api; api: db")
             await s.deployed()
-            w.argocd.pace.notice = 1000
-            control = Control(s.events.append)
+            w.argocd.delays.start = 1000
+            control = RunControl(s.events.append)
             w.sandbox.start(_interrupted(control), name="signal")
             report = await s.torn_down(control=control)
             assert (report.summary.exit_code, report.summary.was_interrupted) == (1, True)
 
-    async def _interrupted(control: Control) -> None:
+    async def _interrupted(control: RunControl) -> None:
         await after(20)
         control.interrupt()
 
@@ -303,7 +303,7 @@ def test_there_is_one_run_at_a_time() -> None:
         async with world() as w:
             s = stand(w, "web")
             await s.deployed()
-            await w.sandbox.caller().patch(LEASES, "windlass", {"spec": {"holderIdentity": "other"}}, "argocd")
+            await w.sandbox.client().patch(LEASES, "windlass", {"spec": {"holderIdentity": "other"}}, "argocd")
             w.sandbox.start(_renewed(s), name="other")
             with pytest.raises(WindlassError, match="another run is at work") as caught:
                 await s.torn_down()
@@ -314,6 +314,6 @@ def test_there_is_one_run_at_a_time() -> None:
         for number in range(100):
             await after(2)
             change = {"spec": {"renewTime": f"2030-01-01T00:00:{number:02d}.000000Z"}}
-            await s.world.sandbox.caller().patch(LEASES, "windlass", change, "argocd")
+            await s.world.sandbox.client().patch(LEASES, "windlass", change, "argocd")
 
     run(main())

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.sandbox.apiserver.objects import field_sets, managed_fields
-from windlass.sandbox.apiserver.objects.managed_fields import Writer
-from windlass.sandbox.apiserver.objects.schemas import sketch
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.objects.managed_fields import FieldManager
+from windlass.sandbox.apiserver.objects.schemas import parse_compact_schema
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
-SHAPE = sketch("spec.items[name]\nspec.tags[]\nspec.whole{}")
+SHAPE = parse_compact_schema("spec.items[name]\nspec.tags[]\nspec.whole{}")
 STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"'])
 SETS: Any = st.recursive(
     st.just({".": {}}), lambda below: st.dictionaries(STEPS, below, min_size=1, max_size=3), max_leaves=8
@@ -28,16 +28,16 @@ def test_sets_of_fields_are_sets(left: Any, right: Any) -> None:
     assert paths(field_sets.union(left, right)) == paths(left) | paths(right)
     assert paths(field_sets.difference(left, right)) == paths(left) - paths(right)
     assert paths(field_sets.intersection(left, right)) == paths(left) & paths(right)
-    assert paths(field_sets.render(left)) == paths(left)
+    assert paths(field_sets.to_fields_v1(left)) == paths(left)
 
 
-def writer(name: str, operation: str = "Apply") -> Writer:
-    return Writer(name, operation, "v1", time="2030-01-01T00:00:00Z")
+def writer(name: str, operation: str = "Apply") -> FieldManager:
+    return FieldManager(name, operation, "v1", time="2030-01-01T00:00:00Z")
 
 
 def apply(live: Any, name: str, *, force: bool = False, **spec: Any) -> Any:
     config = {"metadata": {"name": "x"}, **({"spec": spec} if spec else {})}
-    return managed_fields.applied(live, config, SHAPE, writer(name), force=force)
+    return managed_fields.server_side_apply(live, config, SHAPE, writer(name), force=force)
 
 
 def owned(body: Any, name: str) -> list[str]:
@@ -61,7 +61,7 @@ def test_a_shared_field_stays_until_the_last_owner_lets_go() -> None:
 
 def test_a_conflict_names_manager_and_fields_and_force_takes_them() -> None:
     live = apply(None, "one", a=1, items=[{"name": "x", "size": 1}])
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(StatusError) as refused:
         apply(live, "two", a=2, items=[{"name": "x", "size": 2}])
     assert str(refused.value) == (
         'Apply failed with 2 conflicts: conflicts with "one":\n- .spec.a\n- .spec.items[name="x"].size'
@@ -76,7 +76,7 @@ def test_an_ordinary_write_takes_what_it_changes_and_only_that() -> None:
     changed = managed_fields.after_update(live, {**live, "spec": {"a": 5, "b": 2}}, SHAPE, writer("hand", "Update"))
     assert owned(changed, "one") == [".spec.b"]
     assert owned(changed, "hand") == [".spec.a"]
-    with pytest.raises(Refusal, match=r'conflict with "hand" using v1: \.spec\.a'):
+    with pytest.raises(StatusError, match=r'conflict with "hand" using v1: \.spec\.a'):
         apply(changed, "one", a=1, b=2)
 
 

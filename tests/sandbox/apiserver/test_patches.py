@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from windlass.sandbox.apiserver.objects import patches
-from windlass.sandbox.apiserver.objects.schemas import sketch
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.objects.schemas import parse_compact_schema
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
-SHAPE = sketch("containers[name].env[name]\nfinalizers[]\nselector{}")
+SHAPE = parse_compact_schema("containers[name].env[name]\nfinalizers[]\nselector{}")
 
 MERGES: list[Any] = [
     pytest.param({"a": 1}, {"b": 2}, {"a": 1, "b": 2}, id="adds"),
@@ -24,7 +24,7 @@ MERGES: list[Any] = [
 @pytest.mark.parametrize(("target", "patch", "expected"), MERGES)
 def test_merge_patch(target: Any, patch: Any, expected: Any) -> None:
     before = str(target)
-    assert patches.merge(target, patch) == expected
+    assert patches.merge_patch(target, patch) == expected
     assert str(target) == before, "the old value is left alone"
 
 
@@ -65,7 +65,7 @@ STRATEGIC: list[Any] = [
 
 @pytest.mark.parametrize(("target", "patch", "expected"), STRATEGIC)
 def test_strategic_merge_patch(target: Any, patch: Any, expected: Any) -> None:
-    assert patches.strategic(target, patch, SHAPE) == expected
+    assert patches.strategic_merge_patch(target, patch, SHAPE) == expected
 
 
 OPERATIONS: list[Any] = [
@@ -101,6 +101,6 @@ def test_json_patch(target: Any, operations: Any, expected: Any) -> None:
     ids=str,
 )
 def test_a_json_patch_that_does_not_fit_is_refused(operations: Any) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(StatusError) as refused:
         patches.json_patch({"a": 1, "list": []}, operations)
     assert refused.value.code == 422

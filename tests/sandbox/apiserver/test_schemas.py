@@ -8,7 +8,7 @@ import pytest
 
 from windlass.sandbox.apiserver.objects import schema_validation, schemas
 
-SCHEMA = schemas.read(
+SCHEMA = schemas.parse_schema(
     {
         "type": "object",
         "required": ["spec"],
@@ -49,7 +49,7 @@ PRUNED: list[Any] = [
 @pytest.mark.parametrize(("given", "kept", "dropped"), PRUNED)
 def test_what_a_schema_does_not_know_is_dropped_and_named(given: Any, kept: Any, dropped: list[str]) -> None:
     unknown: list[str] = []
-    assert schemas.shaped(given, SCHEMA, None, unknown, nulls=True) == kept
+    assert schemas.default_and_prune(given, SCHEMA, None, unknown, keep_nulls=True) == kept
     assert unknown == dropped
 
 
@@ -65,19 +65,19 @@ def test_what_a_schema_does_not_know_is_dropped_and_named(given: Any, kept: Any,
     ids=str,
 )
 def test_defaults_are_filled_in(given: Any, filled: Any) -> None:
-    assert schemas.shaped(given, SCHEMA, None, [], nulls=True) == filled
+    assert schemas.default_and_prune(given, SCHEMA, None, [], keep_nulls=True) == filled
 
 
 def test_a_built_in_kind_knows_no_null_and_what_is_known_is_not_copied() -> None:
     known = {"spec": {"free": {"any": 1}, "size": 2}}
-    found = schemas.shaped({"spec": {"free": {"any": 1}, "word": None}}, SCHEMA, known, [], nulls=False)
+    found = schemas.default_and_prune({"spec": {"free": {"any": 1}, "word": None}}, SCHEMA, known, [], keep_nulls=False)
     assert found == {"spec": {"free": {"any": 1}, "size": 1}}
     assert found["spec"]["free"] is known["spec"]["free"]
 
 
 def test_what_is_filled_in_is_nobody_elses() -> None:
-    schema = schemas.sketch('status={"phase":"Pending"}')
-    first, second = (schemas.shaped({}, schema, None, [], nulls=False) for _ in range(2))
+    schema = schemas.parse_compact_schema('status={"phase":"Pending"}')
+    first, second = (schemas.default_and_prune({}, schema, None, [], keep_nulls=False) for _ in range(2))
     assert first == second == {"status": {"phase": "Pending"}}
     assert first["status"] is not second["status"]
 
@@ -104,17 +104,19 @@ def test_values_are_judged(value: Any, message: str) -> None:
 
 def test_what_was_there_before_is_not_judged_again() -> None:
     before = {"spec": {"size": 0, "word": "a"}}
-    assert schema_validation.errors({"spec": {"size": 0, "word": "b"}}, SCHEMA, known=before) == []
-    assert len(schema_validation.errors({"spec": {"size": -1, "word": "a"}}, SCHEMA, known=before)) == 1
+    assert schema_validation.errors({"spec": {"size": 0, "word": "b"}}, SCHEMA, previous=before) == []
+    assert len(schema_validation.errors({"spec": {"size": -1, "word": "a"}}, SCHEMA, previous=before)) == 1
 
 
 def test_a_sketch_is_open_but_for_what_it_says() -> None:
-    node = schemas.sketch("spec.replicas:integer=1\nspec.selector{}\nitems[name,port].port=80\ndata:texts\nset[]")
-    spec = node.at("spec")
-    assert (spec.at("replicas").type, spec.at("replicas").default) == ("integer", 1)
-    assert spec.at("selector").map_type == "atomic"
-    assert node.at("items").list_keys == ("name", "port")
-    assert node.at("items").item.at("port").default == 80
-    assert node.at("set").list_type == "set"
-    assert schema_validation.mistyped({"data": {"x": 1}}, node).startswith("data.x: ")
-    assert schema_validation.mistyped({"anything": [{"goes": 1}]}, node) == ""
+    node = schemas.parse_compact_schema(
+        "spec.replicas:integer=1\nspec.selector{}\nitems[name,port].port=80\ndata:texts\nset[]"
+    )
+    spec = node.field_schema("spec")
+    assert (spec.field_schema("replicas").type, spec.field_schema("replicas").default) == ("integer", 1)
+    assert spec.field_schema("selector").map_type == "atomic"
+    assert node.field_schema("items").list_keys == ("name", "port")
+    assert node.field_schema("items").item_schema.field_schema("port").default == 80
+    assert node.field_schema("set").list_type == "set"
+    assert schema_validation.first_type_error({"data": {"x": 1}}, node).startswith("data.x: ")
+    assert schema_validation.first_type_error({"anything": [{"goes": 1}]}, node) == ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from windlass.sandbox.apiserver.objects import selectors
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
 LABELS = {"app": "web", "tier": "2", "a/b": "x"}
 
@@ -18,25 +18,27 @@ LABELS = {"app": "web", "tier": "2", "a/b": "x"}
     ],
 )  # fmt: skip
 def test_labels(text: str, expected: bool) -> None:
-    assert selectors.match(selectors.parse_labels(text), LABELS.get) is expected
+    assert selectors.matches_all(selectors.parse_label_selector(text), LABELS.get) is expected
 
 
 def test_a_label_selector_object_is_read_like_its_text() -> None:
     rows = [{"key": "tier", "operator": "In", "values": ["2"]}, {"key": "gone", "operator": "DoesNotExist"}]
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": rows}
-    assert selectors.of_label_selector(selector) == selectors.parse_labels("app=web,tier in (2),!gone")
+    assert selectors.label_selector_requirements(selector) == selectors.parse_label_selector(
+        "app=web,tier in (2),!gone"
+    )
 
 
 @pytest.mark.parametrize("text", ["a b", "app in web", "=x", "-a"])
 def test_what_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(Refusal):
-        selectors.parse_labels(text)
+    with pytest.raises(StatusError):
+        selectors.parse_label_selector(text)
 
 
 def test_fields_are_read_from_the_object() -> None:
     item = {"status": {"phase": "Running", "ready": True}, "spec": {}}
-    assert selectors.field_at(item, "status.phase") == "Running"
-    assert selectors.field_at(item, "status.ready") == "true"
-    assert selectors.field_at(item, "spec.nodeName") == ""
-    [requirement] = selectors.parse_fields("status.phase!=Failed")
-    assert requirement.holds("Running")
+    assert selectors.field_text(item, "status.phase") == "Running"
+    assert selectors.field_text(item, "status.ready") == "true"
+    assert selectors.field_text(item, "spec.nodeName") == ""
+    [requirement] = selectors.parse_field_selector("status.phase!=Failed")
+    assert requirement.matches("Running")

@@ -8,8 +8,8 @@ import pytest
 
 from tests.sandbox.controllers.clusters import after, begin, run, world
 from tests.sandbox.controllers.objects import CASCADE, URL, application, config
-from windlass.sandbox.apiserver.requests import Options
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.requests import RequestOptions
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 from windlass.sandbox.argocd.repositories import MemoryRepository
 
 APPS, SETS = "applications.argoproj.io", "applicationsets.argoproj.io"
@@ -32,7 +32,7 @@ def test_a_list_becomes_applications_with_an_owner_and_a_finalizer() -> None:
         async with world() as w:
             await begin(w, FILES, application_set())
             await after(5)
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             apps = await calls.list(APPS)
             assert [app["metadata"]["name"] for app in apps] == ["one", "two"]
             assert [app["metadata"]["labels"]["team"] for app in apps] == ["red", "blue"]
@@ -56,7 +56,7 @@ def test_folders_become_applications_and_new_ones_follow_when_asked_for() -> Non
             rows = [{"path": "apps/*"}, {"path": "apps/two", "exclude": True}]
             git = {"git": {"repoURL": URL, "revision": "main", "directories": rows, "values": {"team": "red"}}}
             repository = await begin(w, FILES, application_set(git, name="{{path.basename}}"))
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             assert [app["metadata"]["name"] for app in await calls.list(APPS)] == ["one"]
             repository.push({**FILES, "apps/three/c.yaml": config("three")})
             note = {"metadata": {"annotations": {"argocd.argoproj.io/application-set-refresh": "true"}}}
@@ -76,7 +76,7 @@ def test_a_source_that_is_not_there_is_told_in_conditions() -> None:
         async with world() as w:
             git = {"git": {"repoURL": "https://git.test/none.git", "directories": [{"path": "*"}]}}
             await begin(w, FILES, application_set(git))
-            rows = (await w.sandbox.caller().get(SETS, "all", "argocd"))["status"]["conditions"]
+            rows = (await w.sandbox.client().get(SETS, "all", "argocd"))["status"]["conditions"]
             assert {row["type"]: row["status"] for row in rows}["ErrorOccurred"] == "True"
             assert "repository not found" in rows[0]["message"]
 
@@ -89,7 +89,7 @@ def test_a_child_that_is_deleted_comes_back_and_one_that_is_changed_is_put_right
         async with world() as w:
             await begin(w, FILES, application_set(syncPolicy={"applicationsSync": policy}))
             await after(5)
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             old = await calls.get(APPS, "one", "argocd")
             await calls.delete(APPS, "one", "argocd")
             await calls.patch(APPS, "two", {"spec": {"project": "other"}}, "argocd")
@@ -118,8 +118,8 @@ def test_what_stays_when_a_set_is_deleted(policy: Any, propagation: str, apps: i
             body["metadata"]["finalizers"] = [CASCADE]  # as where somebody asked for it: otherwise nothing waits
             await begin(w, FILES, body)
             await after(5)
-            calls = w.sandbox.caller()
-            await calls.delete(SETS, "all", "argocd", options=Options(propagation=propagation))
+            calls = w.sandbox.client()
+            await calls.delete(SETS, "all", "argocd", options=RequestOptions(propagation=propagation))
             await after(10)
             assert await calls.list(SETS) == []
             assert len(await calls.list(APPS)) == apps
@@ -137,7 +137,7 @@ def test_a_root_that_heals_itself_makes_its_children_again(heals: bool) -> None:
             policy = {"automated": {"selfHeal": heals}}
             await begin(w, files, application("root", namespace="argocd", syncPolicy=policy))
             await after(5)
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             old = await calls.get(APPS, "one", "argocd")
             await calls.delete(APPS, "one", "argocd")
             await after(20)
@@ -147,7 +147,7 @@ def test_a_root_that_heals_itself_makes_its_children_again(heals: bool) -> None:
             await calls.patch(APPS, "root", {"metadata": {"finalizers": None}}, "argocd")
             await calls.delete(APPS, "root", "argocd")
             await after(5)
-            with pytest.raises(Refusal):
+            with pytest.raises(StatusError):
                 await calls.get(APPS, "root", "argocd")
             assert (await calls.find(APPS, "one", "argocd") is not None) == heals
 
@@ -158,7 +158,7 @@ def test_a_set_whose_controller_lags_makes_no_child_twice() -> None:
     async def main() -> None:
         async with world() as w:
             w.argocd.repositories[URL] = MemoryRepository(FILES)
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(SETS, application_set())
             await after(30)
             made = [e for e in w.sandbox.server.journal.entries if (e.verb, e.kind) == ("create", APPS)]

@@ -68,6 +68,6 @@ def test_health_of_a_resource(kind: str, spec: Any, status: Any, expected: str) 
 
 
 def test_the_worst_health_counts() -> None:
-    assert health.worst_of([]) == "Healthy"
-    assert health.worst_of(["Healthy", "Progressing", "Suspended"]) == "Progressing"
-    assert health.worst_of(["Missing", "Degraded", "Progressing"]) == "Degraded"
+    assert health.worst([]) == "Healthy"
+    assert health.worst(["Healthy", "Progressing", "Suspended"]) == "Progressing"
+    assert health.worst(["Missing", "Degraded", "Progressing"]) == "Degraded"

@@ -9,8 +9,8 @@ import pytest
 from tests.sandbox.controllers.clusters import after, begin, run, world
 from tests.sandbox.controllers.objects import application, config, job, workload
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.argocd.comparison import HOOK, HOOK_POLICY
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.argocd.comparison import HOOK_ANNOTATION, HOOK_DELETE_POLICY
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -19,27 +19,30 @@ APPS, JOBS = "applications.argoproj.io", "jobs.batch"
 
 
 def hook(phase: str, policy: str = "", **notes: str) -> dict[str, Any]:
-    told = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in notes.items()}
-    body = job(annotations={f"{PREFIX}ends-after": "5s", **told}, backoffLimit=0)
-    meta = {"name": phase.lower(), "annotations": {HOOK: phase, **({HOOK_POLICY: policy} if policy else {})}}
+    told = {f"{ANNOTATION_PREFIX}{name.replace('_', '-')}": value for name, value in notes.items()}
+    body = job(annotations={f"{ANNOTATION_PREFIX}ends-after": "5s", **told}, backoffLimit=0)
+    meta = {
+        "name": phase.lower(),
+        "annotations": {HOOK_ANNOTATION: phase, **({HOOK_DELETE_POLICY: policy} if policy else {})},
+    }
     return {"apiVersion": "batch/v1", "kind": "Job", **body, "metadata": meta}
 
 
 async def state_of(w: World, seconds: float) -> dict[str, Any]:
     await after(seconds)
-    found: dict[str, Any] = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]["operationState"]
+    found: dict[str, Any] = (await w.sandbox.client().get(APPS, "web", "argocd"))["status"]["operationState"]
     return found
 
 
 async def sync(w: World, seconds: float, **more: Any) -> dict[str, Any]:
-    await w.sandbox.caller().patch(APPS, "web", {"operation": {"sync": {"revision": "main", **more}}}, "argocd")
+    await w.sandbox.client().patch(APPS, "web", {"operation": {"sync": {"revision": "main", **more}}}, "argocd")
     return await state_of(w, seconds)
 
 
 def test_hooks_run_before_and_after_and_go_if_told_to() -> None:
     async def main() -> None:
         async with world() as w:
-            calls, order = w.sandbox.caller(), list[str]()
+            calls, order = w.sandbox.client(), list[str]()
             for kind in (JOBS, "configmaps"):
                 w.sandbox.server.store.listen(
                     kind, "default", lambda c: order.append(c.new.name) if c.type == "ADDED" else None
@@ -71,7 +74,7 @@ def test_hooks_run_before_and_after_and_go_if_told_to() -> None:
 def test_a_hook_that_fails_ends_the_operation_and_is_made_anew_by_the_next() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             repository = await begin(w, {"web/all.yaml": [config(), hook("PreSync", exit_code="1")]})
             state = await sync(w, 20)
             why = "one or more synchronization tasks completed unsuccessfully"
@@ -100,7 +103,7 @@ def test_a_hook_may_leave_its_name_to_argocd(name: str) -> None:
                 del body["metadata"]["name"]
             await begin(w, {"web/all.yaml": [config(), body]})
             assert (await sync(w, 20))["phase"] == "Succeeded"
-            (found,) = await w.sandbox.caller().list(JOBS)
+            (found,) = await w.sandbox.client().list(JOBS)
             assert found["metadata"]["name"].startswith(name or "migrate-")
 
     run(main())
@@ -109,13 +112,13 @@ def test_a_hook_may_leave_its_name_to_argocd(name: str) -> None:
 def test_a_wave_that_degrades_ends_the_operation() -> None:
     async def main() -> None:
         async with world() as w:
-            never = workload(annotations={f"{PREFIX}ready-after": "never"}, progressDeadlineSeconds=10)
+            never = workload(annotations={f"{ANNOTATION_PREFIX}ready-after": "never"}, progressDeadlineSeconds=10)
             await begin(w, {"web/all.yaml": [never, config("later", wave=1)]}, application())
             assert (await sync(w, 5))["message"] == "waiting for healthy state of apps/Deployment/web"
             state = await state_of(w, 15)
             why = "one or more synchronization tasks completed unsuccessfully"
             assert (state["phase"], state["message"]) == ("Failed", why)
-            assert await w.sandbox.caller().find("configmaps", "later", "default") is None
+            assert await w.sandbox.client().find("configmaps", "later", "default") is None
 
     run(main())
 
@@ -131,7 +134,7 @@ def test_a_stage_that_was_cut_off_is_done_again(fault: dict[str, Any]) -> None:
             state = await sync(w, 60)
             assert state["phase"] == ("Succeeded" if "sever" in fault else "Failed")
             state = await sync(w, 60)
-            status = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]
+            status = (await w.sandbox.client().get(APPS, "web", "argocd"))["status"]
             assert (status["operationState"]["phase"], status["sync"]["status"]) == ("Succeeded", "Synced")
             rows = [row["name"] for row in status["operationState"]["syncResult"]["resources"]]
             assert rows == ["a", "b", "c", "postsync"]

@@ -9,10 +9,10 @@ import pytest
 
 from tests.sandbox.controllers.clusters import after, begin, run, world
 from tests.sandbox.controllers.objects import CASCADE, URL, application, config
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 from windlass.sandbox.argocd import projects
-from windlass.sandbox.argocd.comparison import Item
-from windlass.sandbox.argocd.repositories import Broken
+from windlass.sandbox.argocd.comparison import ComparedResource
+from windlass.sandbox.argocd.repositories import ComparisonFailure
 
 APPS, PROJECTS = "applications.argoproj.io", "appprojects.argoproj.io"
 HERE = {"server": "https://kubernetes.default.svc", "namespace": "default"}
@@ -44,11 +44,11 @@ def elsewhere(name: str = "web", **spec: Any) -> dict[str, Any]:
 def test_sources_and_destinations(rules: dict[str, Any], expected: str) -> None:
     app = application(project="small")
     if not expected:
-        projects.require(app, project(**rules))
+        projects.require_permitted(app, project(**rules))
         return
-    with pytest.raises(Broken, match=re.escape(expected)) as found:
-        projects.require(app, project(**rules))
-    assert (found.value.condition, found.value.told) == ("InvalidSpecError", f"InvalidSpecError: {found.value}")
+    with pytest.raises(ComparisonFailure, match=re.escape(expected)) as found:
+        projects.require_permitted(app, project(**rules))
+    assert (found.value.condition, found.value.message) == ("InvalidSpecError", f"InvalidSpecError: {found.value}")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_sources_and_destinations(rules: dict[str, Any], expected: str) -> None:
 )  # fmt: skip
 def test_kinds_and_their_namespaces(item: tuple[str, str, str], rules: dict[str, Any], expected: str) -> None:
     group, kind, namespace = item
-    found = projects.refusal_of(
-        Item(group, "v1", kind, "", namespace, "x"), application(project="small"), project(**rules)
+    found = projects.refusal(
+        ComparedResource(group, "v1", kind, "", namespace, "x"), application(project="small"), project(**rules)
     )
     assert expected in found
     assert bool(expected) == bool(found)
@@ -74,7 +74,7 @@ def test_kinds_and_their_namespaces(item: tuple[str, str, str], rules: dict[str,
 def test_an_application_that_its_project_does_not_permit_until_it_does() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(PROJECTS, project(sourceRepos=["https://git.test/other.git"]))
             await begin(w, {"web/all.yaml": config()}, application(project="small", syncPolicy={"automated": {}}))
             status = (await calls.get(APPS, "web", "argocd"))["status"]
@@ -98,7 +98,7 @@ def test_an_application_that_its_project_does_not_permit_until_it_does() -> None
 def test_objects_that_a_project_does_not_permit_end_the_sync_before_anything_is_applied() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(PROJECTS, project(destinations=[{**HERE, "namespace": "*"}]))
             role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "all"}}
             await begin(w, {"web/all.yaml": [config(), role]}, application(project="small", namespace="new"))
@@ -121,7 +121,7 @@ def test_objects_that_a_project_does_not_permit_end_the_sync_before_anything_is_
 def test_an_application_without_its_project_cannot_be_deleted_with_its_objects() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(PROJECTS, project())
             await begin(w, {"web/all.yaml": config()}, application(project="small", syncPolicy={"automated": {}}))
             await after(3)
@@ -141,7 +141,7 @@ def test_an_application_without_its_project_cannot_be_deleted_with_its_objects()
 def test_applications_of_other_namespaces_count_only_if_argocd_and_their_project_say_so() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create("namespaces", {"metadata": {"name": "team"}})
             await begin(w, {"web/all.yaml": config()}, elsewhere(), application("web", "web"))
             assert "status" not in await calls.get(APPS, "web", "team")
@@ -170,7 +170,7 @@ def test_by_label_the_namespace_is_part_of_the_instance_name() -> None:
     async def main() -> None:
         async with world() as w:
             w.argocd.application_namespaces, w.argocd.tracks_by_label = ("team",), True
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create("namespaces", {"metadata": {"name": "team"}})
             await calls.patch(PROJECTS, "default", {"spec": {"sourceNamespaces": ["*"]}}, "argocd")
             await begin(w, {"web/all.yaml": config()}, elsewhere(syncPolicy={"automated": {"selfHeal": True}}))
@@ -184,7 +184,7 @@ def test_by_label_the_namespace_is_part_of_the_instance_name() -> None:
 def test_a_change_of_the_spec_is_noticed_at_once() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await begin(w, {"web/a.yaml": config(), "other/b.yaml": config("b")})
             await calls.patch(APPS, "web", {"spec": {"source": {"path": "other"}}}, "argocd")
             await after(1)
@@ -202,10 +202,10 @@ def test_a_change_of_the_spec_is_noticed_at_once() -> None:
 def test_what_the_controllers_cannot_do_without_is_required_and_the_rest_is_told() -> None:
     async def main() -> None:
         async with world() as w:
-            calls, app = w.sandbox.caller(), application()
+            calls, app = w.sandbox.client(), application()
             for name in ("destination", "project"):
                 spec = {key: value for key, value in app["spec"].items() if key != name}
-                with pytest.raises(Refusal, match=f"spec.{name}: Required value"):
+                with pytest.raises(StatusError, match=f"spec.{name}: Required value"):
                     await calls.create(APPS, {**app, "spec": spec})
             del app["spec"]["source"]
             await begin(w, {}, app)
@@ -227,7 +227,7 @@ def test_a_source_that_is_only_referred_to_gives_no_objects_and_has_a_revision()
             app["spec"]["sources"] = [source, values]
             await begin(w, {"web/all.yaml": config(), "other.yaml": config("other")}, app)
             await after(3)
-            status = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]
+            status = (await w.sandbox.client().get(APPS, "web", "argocd"))["status"]
             assert [row["name"] for row in status["resources"]] == ["web"]
             assert len(status["sync"]["revisions"]) == 2
 

@@ -12,14 +12,14 @@ from tests.sandbox.controllers.clusters import after, begin, run, world
 from tests.sandbox.controllers.objects import URL, application, config, workload
 from windlass.kube.client.reflectors import Reflector
 from windlass.sandbox.apiserver.faults import Fault
-from windlass.sandbox.argocd.application_specs import REFRESH, Lie, Stale
+from windlass.sandbox.argocd.application_specs import REFRESH_ANNOTATION, Staleness, StaleStatus
 from windlass.sandbox.argocd.repositories import (
     DirectoryRepository,
     GitRepository,
     MemoryRepository,
     Repositories,
 )
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 APPS = "applications.argoproj.io"
 SYNC = {"operation": {"initiatedBy": {"username": "windlass"}, "sync": {"revision": "main"}}}
-SLOW = {f"{PREFIX}ready-after": "4s"}
+SLOW = {f"{ANNOTATION_PREFIX}ready-after": "4s"}
 
 
 async def get(w: World, name: str = "web") -> dict[str, Any]:
-    return await w.sandbox.caller().get(APPS, name, "argocd")
+    return await w.sandbox.client().get(APPS, name, "argocd")
 
 
 async def patch(w: World, change: dict[str, Any], name: str = "web") -> None:
-    await w.sandbox.caller().patch(APPS, name, change, "argocd")
+    await w.sandbox.client().patch(APPS, name, change, "argocd")
 
 
 def shown(app: dict[str, Any]) -> tuple[str, str, str]:
@@ -53,12 +53,12 @@ def test_a_sync_is_seen_through_the_reflector_as_it_was_recorded() -> None:
             repository = await begin(w, {"web/all.yaml": [config(), workload(annotations=SLOW)]})
             await patch(w, SYNC)
             await after(10)
-            old = repository.commit("main")
+            old = repository.resolve("main")
             new = repository.push({"web/all.yaml": [config(value="2"), workload(image="web:2", annotations=SLOW)]})
             seen: list[tuple[Any, ...]] = []
 
             async def follow() -> None:
-                async for change in Reflector(w.kube, APPLICATIONS.within("argocd"), dict).changes():
+                async for change in Reflector(w.kube, APPLICATIONS.in_namespace("argocd"), dict).changes():
                     seen.extend([columns(change.new, {old: "old", new: "new"})] if change.new else [])
 
             task = w.sandbox.start(follow(), name="following")
@@ -90,22 +90,22 @@ def columns(app: dict[str, Any], names: dict[str, str]) -> tuple[Any, ...]:
 @pytest.mark.parametrize(
     ("how", "revision", "reconciled"),
     [
-        (Stale.OLD_VERDICT, "old", "<"),
-        (Stale.LAGGING, "new", "<"),
-        (Stale.SAME_SECOND, "new", "="),
-        (Stale.WRONG_REVISION, "neither", "="),
+        (Staleness.OLD_STATUS, "old", "<"),
+        (Staleness.LAGGING, "new", "<"),
+        (Staleness.SAME_SECOND, "new", "="),
+        (Staleness.WRONG_REVISION, "neither", "="),
     ],
 )
 @pytest.mark.parametrize("asks", [False, True])
-def test_stale_health_on_demand(how: Stale, revision: str, reconciled: str, asks: bool) -> None:
+def test_stale_health_on_demand(how: Staleness, revision: str, reconciled: str, asks: bool) -> None:
     async def main() -> None:
         async with world() as w:
             repository = await begin(w, {"web/all.yaml": workload(annotations=SLOW)})
             await patch(w, SYNC)
             await after(10)
-            old = repository.commit("main")
+            old = repository.resolve("main")
             new = repository.push({"web/all.yaml": workload(image="web:2", annotations=SLOW)})
-            w.argocd.stale["web"] = Lie(how, seconds=2)
+            w.argocd.stale_statuses["web"] = StaleStatus(how, seconds=2)
             await patch(w, SYNC)
             await after(1.5)
             app = await get(w)
@@ -115,34 +115,34 @@ def test_stale_health_on_demand(how: Stale, revision: str, reconciled: str, asks
             before = status["reconciledAt"] < status["operationState"]["finishedAt"]
             assert before == (reconciled == "<")
             if asks:
-                await patch(w, {"metadata": {"annotations": {REFRESH: "normal"}}})
+                await patch(w, {"metadata": {"annotations": {REFRESH_ANNOTATION: "normal"}}})
             await after(0.5 if asks else 2)
             app = await get(w)
             assert shown(app) == ("Succeeded", "Synced", "Progressing")
             assert app["status"]["sync"]["revision"] == new
-            assert REFRESH not in app["metadata"].get("annotations", {})
+            assert REFRESH_ANNOTATION not in app["metadata"].get("annotations", {})
             await after(5)
             assert shown(await get(w)) == ("Succeeded", "Synced", "Healthy")
 
     run(main())
 
 
-@pytest.mark.parametrize("wish", [SYNC, {"metadata": {"annotations": {REFRESH: "normal"}}}])
+@pytest.mark.parametrize("wish", [SYNC, {"metadata": {"annotations": {REFRESH_ANNOTATION: "normal"}}}])
 def test_a_wish_can_be_overlooked_until_the_next_write(wish: dict[str, Any]) -> None:
     async def main() -> None:
         async with world() as w:
             await begin(w, {"web/all.yaml": workload()})
-            w.argocd.overlooks["web"] = 1
+            w.argocd.dropped_updates["web"] = 1
             await patch(w, wish)
             await after(30)
             app = await get(w)
             assert ("operation" in app) == ("operation" in wish)
-            assert (REFRESH in app["metadata"].get("annotations", {})) == ("metadata" in wish)
-            await patch(w, {"metadata": {"annotations": {REFRESH: "again"}}})
+            assert (REFRESH_ANNOTATION in app["metadata"].get("annotations", {})) == ("metadata" in wish)
+            await patch(w, {"metadata": {"annotations": {REFRESH_ANNOTATION: "again"}}})
             await after(5)
             app = await get(w)
             assert "operation" not in app
-            assert REFRESH not in app["metadata"].get("annotations", {})
+            assert REFRESH_ANNOTATION not in app["metadata"].get("annotations", {})
 
     run(main())
 
@@ -150,7 +150,7 @@ def test_a_wish_can_be_overlooked_until_the_next_write(wish: dict[str, Any]) -> 
 def test_health_can_be_claimed() -> None:
     async def main() -> None:
         async with world() as w:
-            w.argocd.claims["web"] = "Degraded"
+            w.argocd.health_overrides["web"] = "Degraded"
             await begin(w, {"web/all.yaml": config()})
             assert (await get(w))["status"]["health"]["status"] == "Degraded"
 
@@ -160,13 +160,13 @@ def test_health_can_be_claimed() -> None:
 def test_waves_wait_for_each_other_and_a_waiting_operation_can_be_terminated() -> None:
     async def main() -> None:
         async with world() as w:
-            never = workload(annotations={f"{PREFIX}ready-after": "never"})
+            never = workload(annotations={f"{ANNOTATION_PREFIX}ready-after": "never"})
             await begin(w, {"web/all.yaml": [never, config("later", wave=1)]})
             await patch(w, SYNC)
             await after(30)
             state = (await get(w))["status"]["operationState"]
             assert (state["phase"], state["message"]) == ("Running", "waiting for healthy state of apps/Deployment/web")
-            assert await w.sandbox.caller().find("configmaps", "later", "default") is None
+            assert await w.sandbox.client().find("configmaps", "later", "default") is None
             await patch(w, {"status": {"operationState": {"phase": "Terminating"}}})
             await after(0.1)
             app = await get(w)
@@ -189,7 +189,7 @@ def test_waves_go_on_when_healthy_and_are_taken_down_in_reverse() -> None:
                 w.sandbox.server.store.listen(
                     kind, "", lambda c: gone.append(c.new.name) if c.type == "DELETED" else None
                 )
-            await w.sandbox.caller().delete(APPS, "web", "argocd")
+            await w.sandbox.client().delete(APPS, "web", "argocd")
             await after(20)
             assert gone == ["c", "b", "web", "web"]
 
@@ -228,9 +228,9 @@ def test_a_namespace_is_made_only_if_the_operation_says_so_and_stays() -> None:
                 ("Namespace", "PreSync"),
                 ("ConfigMap", "Sync"),
             ]
-            await w.sandbox.caller().delete(APPS, "web", "argocd")
+            await w.sandbox.client().delete(APPS, "web", "argocd")
             await after(3)
-            assert await w.sandbox.caller().find("namespaces", "new")
+            assert await w.sandbox.client().find("namespaces", "new")
 
     run(main())
 
@@ -250,7 +250,7 @@ def test_what_is_no_longer_wanted_is_pruned_only_if_asked() -> None:
             await patch(w, {"operation": {"sync": {"prune": True}}})
             await after(3)
             assert (await get(w))["status"]["sync"]["status"] == "Synced"
-            assert await w.sandbox.caller().find("configmaps", "extra", "default") is None
+            assert await w.sandbox.client().find("configmaps", "extra", "default") is None
 
     run(main())
 
@@ -269,13 +269,13 @@ def test_a_root_chart_pins_its_children_to_its_own_commit() -> None:
             root = application("root", namespace="argocd")
             root["spec"]["source"]["helm"] = {"parameters": [{"name": "revision", "value": "$ARGOCD_APP_REVISION"}]}
             repository = await begin(w, files, root)
-            first = repository.commit("main")
+            first = repository.resolve("main")
             second = repository.push({**files, "other.yaml": "{}"})
             chosen = [{"group": "argoproj.io", "kind": "Application", "name": "one"}]
             await patch(w, {"operation": {"sync": {"revision": first, "resources": chosen}}}, "root")
             await after(3)
             assert (await get(w, "one"))["spec"]["source"]["targetRevision"] == first
-            assert await w.sandbox.caller().find(APPS, "two", "argocd") is None
+            assert await w.sandbox.client().find(APPS, "two", "argocd") is None
             await patch(w, {"operation": {"sync": {"revision": second}}}, "root")
             await after(3)
             assert [(await get(w, name))["spec"]["source"]["targetRevision"] for name in ("one", "two")] == [second] * 2
@@ -288,7 +288,10 @@ def test_a_root_shows_the_health_of_its_children_only_if_told_to() -> None:
         async with world() as w:
             w.argocd.applications_have_health = told
             child = application("child", "broken")
-            files = {"root/child.yaml": child, "broken/d.yaml": workload(annotations={f"{PREFIX}ready-after": "never"})}
+            files = {
+                "root/child.yaml": child,
+                "broken/d.yaml": workload(annotations={f"{ANNOTATION_PREFIX}ready-after": "never"}),
+            }
             await begin(w, files, application("root", namespace="argocd", syncPolicy={"automated": {}}))
             await after(5)
             await patch(w, SYNC, "child")
@@ -307,7 +310,7 @@ def test_several_sources_have_several_revisions() -> None:
             del app["spec"]["source"]
             app["spec"]["sources"] = sources
             repository = await begin(w, {"one/a.yaml": config("a"), "two/b.yaml": config("b")}, app)
-            commits = [repository.commit("main")] * 2
+            commits = [repository.resolve("main")] * 2
             await patch(w, {"operation": {"sync": {"sources": sources, "revisions": commits}}})
             await after(3)
             status = (await get(w))["status"]
@@ -325,7 +328,7 @@ def test_tracking_by_label_and_health_of_resources() -> None:
             await begin(w, {"web/all.yaml": workload()}, application(syncPolicy={"automated": {"selfHeal": True}}))
             await after(5)
             assert (await get(w))["status"]["resources"][0]["health"] == {"status": "Healthy"}
-            await w.sandbox.caller().delete("deployments.apps", "web", "default")
+            await w.sandbox.client().delete("deployments.apps", "web", "default")
             await after(5)
             assert shown(await get(w)) == ("Succeeded", "Synced", "Healthy")
 
@@ -354,7 +357,7 @@ def test_manifests_from_a_directory_or_a_repository(tmp_path: Path, kind: str) -
             assert len((await get(w))["status"]["sync"]["revision"]) == 40
             found = w.argocd.repositories[str(folder)]
             assert isinstance(found, GitRepository if kind == "git" else DirectoryRepository)
-            first, again = (w.argocd.repositories.resolved([app["spec"]["source"]], [])[1] for _ in range(2))
+            first, again = (w.argocd.repositories.resolve_sources([app["spec"]["source"]], [])[1] for _ in range(2))
             assert [id(item) for item in first] == [id(item) for item in again]  # rendered once
 
     run(main())
@@ -366,7 +369,7 @@ def test_a_chart_that_is_pushed_again_under_its_version_is_rendered_again() -> N
     source = {"repoURL": URL, "path": "web", "targetRevision": "1.0.0"}
     for name in ("one", "two"):
         repository.push({"web/all.yaml": config(name)}, version="1.0.0")
-        assert [item["metadata"]["name"] for item in repositories.resolved([source], [])[1]] == [name]
+        assert [item["metadata"]["name"] for item in repositories.resolve_sources([source], [])[1]] == [name]
 
 
 def test_a_controller_that_crashes_in_a_sync_finishes_it_later() -> None:

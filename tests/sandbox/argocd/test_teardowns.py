@@ -33,7 +33,7 @@ def definition(scope: str) -> dict[str, Any]:
 def test_kinds_and_objects_of_those_kinds_come_and_go_with_one_application(scope: str) -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}}
             await begin(w, {"web/all.yaml": [widget, definition(scope)]}, application(**AUTOMATED))
             await after(5)
@@ -58,7 +58,7 @@ def test_an_object_of_a_kind_that_nobody_delivers_fails_the_sync() -> None:
             widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
             await begin(w, {"web/all.yaml": [widget]}, application(**AUTOMATED))
             await after(3)
-            state = (await w.sandbox.caller().get(APPS, "web", "argocd"))["status"]["operationState"]
+            state = (await w.sandbox.client().get(APPS, "web", "argocd"))["status"]["operationState"]
             assert "could not find example.com/Widget" in state["syncResult"]["resources"][0]["message"]
 
     run(main())
@@ -67,7 +67,7 @@ def test_an_object_of_a_kind_that_nobody_delivers_fails_the_sync() -> None:
 def test_claims_of_a_statefulset_outlive_its_application_and_its_own_claims_do_not() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             own = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim("own")}
             db = workload("StatefulSet", "db", replicas=2, serviceName="db", volumeClaimTemplates=[claim()])
             await begin(w, {"web/all.yaml": [own, db]}, application(**AUTOMATED))
@@ -87,7 +87,7 @@ def test_claims_of_a_statefulset_outlive_its_application_and_its_own_claims_do_n
 def test_the_policy_of_a_volume_at_the_end_of_its_claim_counts(policy: str) -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(CLAIMS, claim(), "default")
             await after(1)
             name = (await calls.get(CLAIMS, "data", "default"))["spec"]["volumeName"]
@@ -103,7 +103,7 @@ def test_the_policy_of_a_volume_at_the_end_of_its_claim_counts(policy: str) -> N
 def test_a_released_volume_is_taken_by_no_claim_until_its_claim_ref_is_cleared() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             spec = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": "none"}
             await calls.create(VOLUMES, {"metadata": {"name": "kept"}, "spec": {**spec, "hostPath": {"path": "/x"}}})
             for _ in range(2):
@@ -127,7 +127,7 @@ def test_a_released_volume_is_taken_by_no_claim_until_its_claim_ref_is_cleared()
 def test_an_application_goes_although_a_write_of_argo_cds_was_refused_once() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await begin(w, {"web/all.yaml": [config("a")]}, application(**AUTOMATED))
             await after(5)
             fault = w.sandbox.server.faults.add(Fault(verb="patch", kind=APPS, code=503, times=None))
@@ -145,13 +145,13 @@ def test_an_application_goes_although_a_write_of_argo_cds_was_refused_once() -> 
 def test_several_sources_sync_by_themselves_and_go_together() -> None:
     async def main() -> None:
         async with world() as w:
-            calls, app = w.sandbox.caller(), application(**AUTOMATED)
+            calls, app = w.sandbox.client(), application(**AUTOMATED)
             source = app["spec"].pop("source")
             app["spec"]["sources"] = [{**source, "path": path} for path in ("one", "two")]
             repository = await begin(w, {"one/a.yaml": config("a"), "two/b.yaml": config("b")}, app)
             await after(3)
             status = (await calls.get(APPS, "web", "argocd"))["status"]
-            commits = [repository.commit("main")] * 2
+            commits = [repository.resolve("main")] * 2
             assert status["sync"]["revisions"] == status["history"][0]["revisions"] == commits
             await calls.delete("configmaps", "a", "default")
             await after(5)
@@ -168,9 +168,9 @@ def test_a_snapshot_is_ready_when_its_claim_is_bound_and_its_content_goes_as_tol
     async def main() -> None:
         async with world() as w:
             await install_snapshots(w.sandbox)
-            calls, head = w.sandbox.caller(), {"apiVersion": f"{snapshots.GROUP}/v1"}
+            calls, head = w.sandbox.client(), {"apiVersion": f"{snapshots.GROUP}/v1"}
             kind = {**head, "kind": "VolumeSnapshotClass", "metadata": {"name": "some"}, "driver": "d"}
-            await calls.create(snapshots.CLASSES, {**kind, "deletionPolicy": policy})
+            await calls.create(snapshots.SNAPSHOT_CLASSES, {**kind, "deletionPolicy": policy})
             spec = {"volumeSnapshotClassName": "some", "source": {"persistentVolumeClaimName": "data"}}
             body = {**head, "kind": "VolumeSnapshot", "metadata": {"name": "s"}, "spec": spec}
             await calls.create(Snapshots.primary, body, "default")
@@ -180,10 +180,10 @@ def test_a_snapshot_is_ready_when_its_claim_is_bound_and_its_content_goes_as_tol
             await after(2)
             status = (await calls.get(Snapshots.primary, "s", "default"))["status"]
             assert (status["readyToUse"], status["restoreSize"]) == (True, "1Gi")
-            assert await calls.find(snapshots.CONTENTS, status["boundVolumeSnapshotContentName"])
+            assert await calls.find(snapshots.SNAPSHOT_CONTENTS, status["boundVolumeSnapshotContentName"])
             await calls.delete(Snapshots.primary, "s", "default")
             await after(1)
             assert await calls.find(Snapshots.primary, "s", "default") is None
-            assert len(await calls.list(snapshots.CONTENTS)) == left
+            assert len(await calls.list(snapshots.SNAPSHOT_CONTENTS)) == left
 
     run(main())

@@ -12,7 +12,7 @@ from tests.recordings.applications import HERE
 from tests.recordings.clusters import staged
 from tests.sandbox.controllers.objects import URL, application
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.transport.calls import Calls, Limits
+from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.sandbox.apiserver.requests import ADMIN
 from windlass.sandbox.argocd.installation import install_argocd
 from windlass.sandbox.argocd.repositories import MemoryRepository
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from tests.recordings.scripts import Script
     from tests.recordings.sequence_files import Recording
     from tests.testbed.bed import Cluster
-    from windlass.sandbox.apiserver.requests import User
-    from windlass.sandbox.argocd.application_controller import ArgoCD
+    from windlass.sandbox.apiserver.requests import UserInfo
+    from windlass.sandbox.argocd.application_controller import ApplicationController
     from windlass.sandbox.controllers.installation import Workloads
 
-QUICK = Limits(calls_per_second=10_000, burst=10_000)
+QUICK = CallLimits(calls_per_second=10_000, burst=10_000)
 BEHAVIOURS = {
     "registry.invalid/*": Behaviour(fails_with="ImagePullBackOff"),
     "*exit 1": Behaviour(ends_after=0, exit_code=1),
@@ -50,14 +50,14 @@ class World:
     sandbox: Sandbox
     kube: KubeClient
     workloads: Workloads
-    argocd: ArgoCD
+    argocd: ApplicationController
 
 
 @dataclass(slots=True)
 class _Git:
     """Stands in for the test bed's git server."""
 
-    argocd: ArgoCD
+    argocd: ApplicationController
     held: dict[str, MemoryRepository] = field(default_factory=dict)
 
     def url(self, name: str) -> str:
@@ -75,11 +75,11 @@ class _Cluster:
 
 
 @asynccontextmanager
-async def world(seed: int = 0, user: User = ADMIN) -> AsyncIterator[World]:
+async def world(seed: int = 0, user: UserInfo = ADMIN) -> AsyncIterator[World]:
     """With our client in the name of this user, whose rights count if it is not the administrator."""
-    async with Sandbox(virtual_time.virtual_sources(seed), enforce_rbac=user is not ADMIN) as sandbox:
+    async with Sandbox(virtual_time.virtual_sandbox_clock(seed), enforce_rbac=user is not ADMIN) as sandbox:
         transport = InProcessTransport(sandbox, user)
-        kube = KubeClient(Calls(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
+        kube = KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         yield World(sandbox, kube, await install_workloads(sandbox), await install_argocd(sandbox))
         states = [item for kind in sandbox.server.catalogue for item in sandbox.server.store.list(kind.id)]
         assert [item.body for item in states] == [item.load() for item in states]  # what is shared, nobody has changed
@@ -111,6 +111,6 @@ async def begin(w: World, files: dict[str, Any], *bodies: dict[str, Any]) -> Mem
     """A repository, and Applications or ApplicationSets of it."""
     repository = w.argocd.repositories[URL] = MemoryRepository(files)
     for body in bodies or (application(),):
-        await w.sandbox.caller().create(f"{body['kind'].lower()}s.argoproj.io", body)
+        await w.sandbox.client().create(f"{body['kind'].lower()}s.argoproj.io", body)
     await after(1)
     return repository

@@ -17,11 +17,11 @@ COUNT = 12
 async def journal(seed: int) -> bytes:
     """Some Applications synced at once, with chance in all times."""
     async with world(seed) as w:
-        w.argocd.pace.jitter = 0.5
+        w.argocd.delays.jitter = 0.5
         names = [f"app-{number}" for number in range(COUNT)]
         files = {f"{name}/all.yaml": [config(name), workload(name=name)] for name in names}
         w.argocd.repositories[URL] = MemoryRepository(files)
-        calls = w.sandbox.caller()
+        calls = w.sandbox.client()
         for name in names:
             await calls.create("applications.argoproj.io", application(name, syncPolicy={"automated": {}}))
         await asyncio.sleep(60)  # noqa: TID251 - of the loop that jumps
@@ -30,7 +30,7 @@ async def journal(seed: int) -> bytes:
         before = len(w.sandbox.server.journal.entries)
         await asyncio.sleep(3600)  # noqa: TID251 - likewise
         assert len(w.sandbox.server.journal.entries) == before
-        return b"".join(w.sandbox.server.journal.lines())
+        return b"".join(w.sandbox.server.journal.json_lines())
 
 
 def test_the_same_seed_gives_the_same_journal_in_any_process() -> None:

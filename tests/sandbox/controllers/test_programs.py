@@ -11,7 +11,7 @@ from tests.sandbox.controllers.clusters import after, run
 from tests.sandbox.controllers.objects import job
 from windlass.sandbox.controllers.installation import install_workloads
 from windlass.sandbox.sandbox import Sandbox
-from windlass.simulation.virtual_time import virtual_sources
+from windlass.simulation.virtual_time import virtual_sandbox_clock
 
 if TYPE_CHECKING:
     from windlass.sandbox.controllers.programs import Process, Program
@@ -36,7 +36,7 @@ def runs(*args: str, restart: str = "Never", **spec: Any) -> dict[str, Any]:
 
 async def prepare(sandbox: Sandbox) -> None:
     """An account that may create ConfigMaps and nothing else."""
-    calls = sandbox.caller()
+    calls = sandbox.client()
     await calls.create("serviceaccounts", {"metadata": {"name": "runner"}}, "default")
     await calls.create("secrets", SECRET, "default")
     await calls.create("configmaps", {"metadata": {"name": "settings"}, "data": {"LEVEL": "debug"}}, "default")
@@ -68,8 +68,8 @@ def test_a_job_runs_its_argv_under_the_token_of_its_pod() -> None:
     seen: list[Process] = []
 
     async def main() -> None:
-        async with Sandbox(virtual_sources(1), enforce_rbac=True) as sandbox:
-            workloads, calls = await install_workloads(sandbox), sandbox.caller()
+        async with Sandbox(virtual_sandbox_clock(1), enforce_rbac=True) as sandbox:
+            workloads, calls = await install_workloads(sandbox), sandbox.client()
             workloads.programs.by_image["windlass:*"] = creating(sandbox, seen)
             await prepare(sandbox)
             await calls.create(JOBS, runs("deploy", "--name=$(GREETING)", "x", backoffLimit=0), "default")
@@ -81,7 +81,7 @@ def test_a_job_runs_its_argv_under_the_token_of_its_pod() -> None:
             state = pod["status"]["containerStatuses"][0]["state"]["terminated"]
             assert (state["exitCode"], state["reason"], pod["status"]["phase"]) == (3, "Error", "Failed")
             assert (await calls.get(JOBS, "run", "default"))["status"]["failed"] == 1
-            bearer = {"Authorization": f"Bearer {sandbox.server.identities.admin_token}"}
+            bearer = {"Authorization": f"Bearer {sandbox.server.authenticator.admin_token}"}
             path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/log"
             assert (await sandbox.handle("GET", path, bearer)).body == b"configmaps: 201\nsecrets: 403\n"
             mine = [e for e in sandbox.server.journal.entries if e.user == "system:serviceaccount:default:runner"]
@@ -106,7 +106,7 @@ def test_a_program_that_fails_is_run_again_as_its_pod_says(
     restart: str, codes: list[int], restarts: int, phase: str
 ) -> None:
     async def main() -> None:
-        async with Sandbox(virtual_sources(1)) as sandbox:
+        async with Sandbox(virtual_sandbox_clock(1)) as sandbox:
             left = list(codes)
 
             async def program(process: Process) -> int:
@@ -116,9 +116,9 @@ def test_a_program_that_fails_is_run_again_as_its_pod_says(
             workloads = await install_workloads(sandbox)
             workloads.programs.by_image["windlass:1"] = program
             await prepare(sandbox)
-            await sandbox.caller().create(JOBS, runs(restart=restart), "default")
+            await sandbox.client().create(JOBS, runs(restart=restart), "default")
             await after(60)
-            (pod,) = await sandbox.caller().list("pods", "default")
+            (pod,) = await sandbox.client().list("pods", "default")
             (row,) = pod["status"]["containerStatuses"]
             assert (pod["status"]["phase"], row["restartCount"], left) == (phase, restarts, [])
             before = [row["lastState"]["terminated"]["exitCode"]] if restarts else []
@@ -129,7 +129,7 @@ def test_a_program_that_fails_is_run_again_as_its_pod_says(
 
 def test_a_program_that_breaks_is_a_container_that_failed_and_one_in_the_way_is_asked_to_stop() -> None:
     async def main() -> list[str]:
-        async with Sandbox(virtual_sources(1)) as sandbox:
+        async with Sandbox(virtual_sandbox_clock(1)) as sandbox:
             told: list[str] = []
 
             async def program(process: Process) -> int:
@@ -145,7 +145,7 @@ def test_a_program_that_breaks_is_a_container_that_failed_and_one_in_the_way_is_
             workloads = await install_workloads(sandbox)
             workloads.programs.by_image["*"] = program
             await prepare(sandbox)
-            calls = sandbox.caller()
+            calls = sandbox.client()
             await calls.create(JOBS, runs(backoffLimit=0), "default")
             await after(5)
             (pod,) = await calls.list("pods", "default")
@@ -167,7 +167,7 @@ def test_a_program_that_breaks_is_a_container_that_failed_and_one_in_the_way_is_
 
 def test_a_container_waits_for_an_environment_that_is_not_there() -> None:
     async def main() -> None:
-        async with Sandbox(virtual_sources(1)) as sandbox:
+        async with Sandbox(virtual_sandbox_clock(1)) as sandbox:
 
             async def program(process: Process) -> int:
                 return 0
@@ -175,7 +175,7 @@ def test_a_container_waits_for_an_environment_that_is_not_there() -> None:
             workloads = await install_workloads(sandbox)
             workloads.programs.by_image["*"] = program
             await prepare(sandbox)
-            calls = sandbox.caller()
+            calls = sandbox.client()
             await calls.delete("secrets", "secret", "default")
             await calls.create(JOBS, runs(), "default")
             await after(5)

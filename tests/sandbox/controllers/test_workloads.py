@@ -26,7 +26,7 @@ def reasons(item: dict[str, Any]) -> dict[str, str]:
     ("text", "seconds"), [("3s", 3), ("500ms", 0.5), ("1m30s", 90), ("2h", 7200), ("never", inf), ("0s", 0)]
 )
 def test_durations(text: str, seconds: float) -> None:
-    assert behaviours.seconds(text) == seconds
+    assert behaviours.parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_durations(text: str, seconds: float) -> None:
     ],
 )  # fmt: skip
 def test_what_a_container_does_at_an_age(behaviour: Behaviour, policy: str, age: float, expected: Any) -> None:
-    state = behaviours.state_at(behaviour, policy, age)
-    assert (state.word, state.reason, state.ready, state.restarts) == expected
+    state = behaviours.container_state(behaviour, policy, age)
+    assert (state.phase, state.reason, state.ready, state.restarts) == expected
     assert state.since <= age < state.until
 
 
 def test_a_deployment_is_available_when_its_pods_are_ready() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
-            note = {f"{behaviours.PREFIX}ready-after": "3s"}
+            calls = w.sandbox.client()
+            note = {f"{behaviours.ANNOTATION_PREFIX}ready-after": "3s"}
             await calls.create(DEPLOYMENTS, workload(replicas=2, annotations=note), "default")
             await after(3.2)
             assert reasons(await calls.get(DEPLOYMENTS, "web", "default"))["Available"] == "MinimumReplicasUnavailable"
@@ -75,7 +75,7 @@ def test_a_deployment_is_available_when_its_pods_are_ready() -> None:
 def test_a_rollout_keeps_within_its_limits(strategy: str, most: int, fewest: int) -> None:
     async def main() -> None:
         async with world() as w:
-            calls, counts = w.sandbox.caller(), []
+            calls, counts = w.sandbox.client(), []
             await calls.create(DEPLOYMENTS, workload(replicas=4, strategy={"type": strategy}), "default")
             await after(5)
 
@@ -100,7 +100,7 @@ def test_a_rollout_keeps_within_its_limits(strategy: str, most: int, fewest: int
 def test_a_paused_deployment_waits() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create(DEPLOYMENTS, workload(paused=True), "default")
             await after(5)
             assert reasons(await calls.get(DEPLOYMENTS, "web", "default"))["Progressing"] == "DeploymentPaused"
@@ -125,8 +125,8 @@ def test_a_paused_deployment_waits() -> None:
 def test_jobs_end_as_their_pods_do(annotations: Any, spec: Any, condition: Any, counts: Any) -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
-            notes = {f"{behaviours.PREFIX}{name}": value for name, value in annotations.items()}
+            calls = w.sandbox.client()
+            notes = {f"{behaviours.ANNOTATION_PREFIX}{name}": value for name, value in annotations.items()}
             await calls.create(JOBS, job(annotations=notes, **spec), "default")
             await after(200)
             status = (await calls.get(JOBS, "run", "default"))["status"]
@@ -140,7 +140,7 @@ def test_jobs_end_as_their_pods_do(annotations: Any, spec: Any, condition: Any, 
 def test_a_job_goes_some_time_after_its_end_and_its_logs_can_be_read_before() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             w.workloads.behaviours.by_image["run:*"] = Behaviour(log="done\n", exit_code=7)
             await calls.create(JOBS, job(backoffLimit=0, ttlSecondsAfterFinished=30), "default")
             await after(10)
@@ -156,7 +156,7 @@ def test_a_job_goes_some_time_after_its_end_and_its_logs_can_be_read_before() ->
 def test_a_daemonset_follows_the_nodes() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             await calls.create("daemonsets.apps", workload("DaemonSet", "agent"), "default")
             await calls.create("nodes", {"metadata": {"name": "second"}})
             await after(5)
@@ -169,7 +169,7 @@ def test_a_daemonset_follows_the_nodes() -> None:
 def test_pods_of_a_statefulset_get_claims_that_outlive_them() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             body = workload("StatefulSet", "db", replicas=2, serviceName="db", volumeClaimTemplates=[claim()])
             await calls.create("statefulsets.apps", body, "default")
             await after(10)
@@ -189,7 +189,7 @@ def test_pods_of_a_statefulset_get_claims_that_outlive_them() -> None:
 def test_a_pod_waits_for_its_claim() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
             template = pod_template(volumes=[volume])
             await calls.create("pods", {"metadata": {"name": "one"}, "spec": template["spec"]}, "default")
@@ -203,7 +203,7 @@ def test_a_pod_waits_for_its_claim() -> None:
 
 
 async def bound(w: World, **spec: Any) -> dict[str, Any]:
-    calls = w.sandbox.caller()
+    calls = w.sandbox.client()
     await calls.create("persistentvolumeclaims", claim(**spec), "default")
     await after(1)
     return await calls.get("persistentvolumeclaims", "data", "default")
@@ -212,7 +212,7 @@ async def bound(w: World, **spec: Any) -> dict[str, Any]:
 def test_a_retained_volume_is_released_and_can_be_bound_again_by_name() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             kept = {"metadata": {"name": "kept"}, "provisioner": "p", "reclaimPolicy": "Retain"}
             await calls.create("storageclasses.storage.k8s.io", kept)
             name = (await bound(w, storageClassName="kept"))["spec"]["volumeName"]
@@ -232,7 +232,7 @@ def test_a_retained_volume_is_released_and_can_be_bound_again_by_name() -> None:
 def test_a_volume_made_for_a_claim_goes_with_it_and_a_claim_without_its_volume_is_lost() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
+            calls = w.sandbox.client()
             assert (await bound(w))["spec"]["storageClassName"] == "standard"
             await calls.delete("persistentvolumeclaims", "data", "default")
             await after(1)
@@ -246,8 +246,8 @@ def test_a_volume_made_for_a_claim_goes_with_it_and_a_claim_without_its_volume_i
 def test_an_actor_that_lags_acts_late_and_not_twice() -> None:
     async def main() -> None:
         async with world() as w:
-            calls = w.sandbox.caller()
-            w.workloads.actors["ReplicaSets"].lag = 5.0
+            calls = w.sandbox.client()
+            w.workloads.controllers["ReplicaSets"].lag = 5.0
             await calls.create(DEPLOYMENTS, workload(replicas=3), "default")
             await after(4)
             assert await calls.list("pods", "default") == []
@@ -260,7 +260,7 @@ def test_an_actor_that_lags_acts_late_and_not_twice() -> None:
 def test_an_actor_that_crashed_comes_back_and_does_what_is_missing() -> None:
     async def main() -> None:
         async with world() as w:
-            calls, actor = w.sandbox.caller(), w.workloads.actors["Deployments"]
+            calls, actor = w.sandbox.client(), w.workloads.controllers["Deployments"]
             actor.pause()
             await calls.create(DEPLOYMENTS, workload(), "default")
             await after(100)

@@ -14,7 +14,7 @@ from tests.processes import inherited
 from tests.sandbox.controllers.objects import URL, application, config, workload
 from tests.sandbox.served_sandbox import running_sandbox
 from tests.scenarios.clusters import APPS, Running, running
-from windlass.sandbox.controllers.behaviours import PREFIX
+from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from windlass.sandbox.apiserver.journal import Entry
+    from windlass.sandbox.apiserver.journal import JournalEntry
 
     Situation = Callable[["World"], AbstractContextManager[None]]
 
@@ -49,7 +49,7 @@ class World:
     """One that somebody has, if that is the situation."""
     _before: int | None = None
 
-    def asked(self) -> list[Entry]:
+    def asked(self) -> list[JournalEntry]:
         """What the process asked of the cluster, if that is where it was sent."""
         return [] if self._before is None else self.cluster.asked()[self._before :]
 
@@ -92,10 +92,10 @@ def running_platform(folder: Path) -> Iterator[Running]:
     """`web` is healthy, `sick` Degraded, `slow` never ready, `fresh` not yet synced, `doomed` being deleted."""
     with running(folder) as found:
         files: dict[str, Any] = {f"{name}/all.yaml": [config(name)] for name in CONFIGS}
-        never = {f"{PREFIX}ready-after": "never"}
+        never = {f"{ANNOTATION_PREFIX}ready-after": "never"}
         found.repository.push({**files, "slow/all.yaml": [workload(name="slow", annotations=never)]})
-        found.argocd.claims["sick"] = "Degraded"
-        calls = found.sandbox.caller()
+        found.argocd.health_overrides["sick"] = "Degraded"
+        calls = found.sandbox.client()
         found.do(calls.create(APPS, application("fresh")))
         doomed = application("doomed")
         doomed["metadata"]["finalizers"] = HELD
@@ -159,7 +159,7 @@ def without_argo_cd(world: World) -> Iterator[None]:
 @contextmanager
 def locked(world: World) -> Iterator[None]:
     """Another run is at work, and shows it."""
-    cluster, calls = world.cluster, world.cluster.sandbox.caller()
+    cluster, calls = world.cluster, world.cluster.sandbox.client()
 
     async def hold() -> None:
         for number in range(10_000):
@@ -168,7 +168,7 @@ def locked(world: World) -> Iterator[None]:
             await calls.apply(
                 LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
             )
-            await cluster.sandbox.sources.sleep(0.3)
+            await cluster.sandbox.clock.sleep(0.3)
 
     holding = asyncio.run_coroutine_threadsafe(hold(), cluster.loop)
     try:
@@ -185,7 +185,7 @@ def held(name: str) -> Situation:
 
     @contextmanager
     def arranged(world: World) -> Iterator[None]:
-        calls = world.cluster.sandbox.caller()
+        calls = world.cluster.sandbox.client()
 
         def hold(finalizers: list[str] | None) -> None:
             world.cluster.do(calls.patch("configmaps", name, {"metadata": {"finalizers": finalizers}}, "default"))
@@ -201,7 +201,7 @@ def held(name: str) -> Situation:
 @contextmanager
 def orphaned(world: World) -> Iterator[None]:
     """`left` made something that it does not know any more."""
-    calls = world.cluster.sandbox.caller()
+    calls = world.cluster.sandbox.client()
     mark = {"argocd.argoproj.io/tracking-id": "left:rbac.authorization.k8s.io/ClusterRole:default/left"}
     world.cluster.do(calls.create(ROLES, {"metadata": {"name": "left", "annotations": mark}, "rules": []}))
     with standing(world):

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, Place, children, parse
+from windlass.argo.cd.application_resources import child_applications
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application
 from windlass.kube.client.reflectors import Reflector
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from windlass.kube.client.readers import KubeReader
 
 
-TICK = 1.0  # seconds after which waiters re-evaluate even though nothing has changed
-FIRST_REMINDER = 5  # polls without an update before Argo CD is reminded of a request; doubles each time
+POLL_INTERVAL = 1.0  # seconds after which waiters re-evaluate even though nothing has changed
+FIRST_REMINDER_POLLS = 5  # polls without an update before Argo CD is reminded of a request; doubles each time
 
-Remind = Callable[[Application], Awaitable[Application | None]]
+RemindArgoCD = Callable[[Application], Awaitable[Application | None]]
 """Writes to an Application whose request Argo CD missed and returns the result; `None` if no reminder was needed."""
 
 
-class Follower:
+class ApplicationWatch:
     """The states of one Application, for one waiter. States older than our own last write are skipped as stale.
 
     Argo CD can miss a request that is written while it writes the Application itself: its cache is overwritten with
@@ -32,119 +33,119 @@ class Follower:
     `remind` is called for that case.
     """
 
-    def __init__(self, first: Application | None, remind: Remind) -> None:
-        self.current = first
+    def __init__(self, application: Application | None, remind: RemindArgoCD) -> None:
+        self.current = application
         self._remind = remind
-        self._ticks = 0
-        self._next_reminder = FIRST_REMINDER
-        self._reminded = 0
+        self._idle_polls = 0
+        self._next_reminder = FIRST_REMINDER_POLLS
+        self._reminder_version = 0
         self._queue: asyncio.Queue[Application | None] = asyncio.Queue()
 
     @property
     def state(self) -> ApplicationState | None:
-        return None if self.current is None else parse(self.current)
+        return None if self.current is None else parse_application(self.current)
 
-    def put(self, application: Application | None) -> None:
+    def enqueue(self, application: Application | None) -> None:
         self._queue.put_nowait(application)
 
-    def wrote(self, answer: Application) -> None:
+    def record_write(self, response: Application) -> None:
         """Make the response to our own write the current state: no newer one is known."""
-        self.current = answer
+        self.current = response
 
     def catch_up(self) -> None:
         """Skip to the newest state received so far; no waiter needs the states in between."""
         while not self._queue.empty():
-            found = self._queue.get_nowait()
-            if not _is_older(found, self.current):
-                self.current = found
+            application = self._queue.get_nowait()
+            if not _is_older(application, self.current):
+                self.current = application
 
-    async def next(self) -> bool:
+    async def wait_for_change(self) -> bool:
         """Wait up to one poll interval for a newer state; return whether one arrived, which is then `current`."""
-        if await self._heard():
+        if await self._receive():
             return True
-        self._ticks += 1
-        if self._ticks < self._next_reminder or self.current is None:
+        self._idle_polls += 1
+        if self._idle_polls < self._next_reminder or self.current is None:
             return False
         self._next_reminder *= 2
-        answer = await self._remind(self.current)
-        if answer is None:
+        response = await self._remind(self.current)
+        if response is None:
             return False
         # Only keep its version: the response may be ahead of what the watch has delivered for other Applications,
         # such as those it has just synced.
-        self._reminded = _version(answer)
-        return await self._heard()
+        self._reminder_version = _resource_version(response)
+        return await self._receive()
 
-    async def _heard(self) -> bool:
+    async def _receive(self) -> bool:
         with suppress(TimeoutError):
-            async with asyncio.timeout(TICK):
+            async with asyncio.timeout(POLL_INTERVAL):
                 while True:
-                    found = await self._queue.get()
-                    if not _is_older(found, self.current):
-                        self.current = found
+                    application = await self._queue.get()
+                    if not _is_older(application, self.current):
+                        self.current = application
                         # Otherwise it is our own reminder, or older: not an answer from Argo CD.
-                        if found is None or _version(found) > self._reminded:
-                            self._ticks, self._next_reminder = 0, FIRST_REMINDER
+                        if application is None or _resource_version(application) > self._reminder_version:
+                            self._idle_polls, self._next_reminder = 0, FIRST_REMINDER_POLLS
                         return True
         return False
 
 
-def _is_older(found: Application | None, than: Application | None) -> bool:
+def _is_older(application: Application | None, reference: Application | None) -> bool:
     """Whether the first is older than, or the same as, `reference`; never if either is absent or the UIDs differ."""
-    if found is None or than is None or found.metadata.uid != than.metadata.uid:
+    if application is None or reference is None or application.metadata.uid != reference.metadata.uid:
         return False
-    return _version(found) <= _version(than)
+    return _resource_version(application) <= _resource_version(reference)
 
 
-def _version(application: Application) -> int:
+def _resource_version(application: Application) -> int:
     text = application.metadata.resource_version
     return int(text) if text.isdecimal() else 0
 
 
-class Applications:
+class ApplicationsWatch:
     """All Applications of the cluster or of one namespace.
 
     `run` must run next to the waiters; an error it raises must end all of them.
     """
 
-    def __init__(self, reader: KubeReader, namespaces: Collection[str], remind: Remind) -> None:
-        only = next(iter(namespaces)) if len(namespaces) == 1 else ""
-        ref = APPLICATIONS.within(only) if only else APPLICATIONS.everywhere
+    def __init__(self, reader: KubeReader, namespaces: Collection[str], remind: RemindArgoCD) -> None:
+        single_namespace = next(iter(namespaces)) if len(namespaces) == 1 else ""
+        ref = APPLICATIONS.in_namespace(single_namespace) if single_namespace else APPLICATIONS.everywhere
         self._reflector = Reflector(reader, ref, Application)
         self._remind = remind
-        self._followers: dict[Place, list[Follower]] = {}
-        self.is_complete = asyncio.Event()
+        self._watches: dict[ObjectKey, list[ApplicationWatch]] = {}
+        self.initial_list_done = asyncio.Event()
 
     @property
-    def view(self) -> Mapping[Place, Application]:
+    def view(self) -> Mapping[ObjectKey, Application]:
         return self._reflector.view
 
     @property
-    def trouble(self) -> str:
+    def connection_problem(self) -> str:
         """Why no updates arrive from the server; empty if the watch works."""
-        return self._reflector.trouble.what if self._reflector.trouble else ""
+        return self._reflector.current_error.what if self._reflector.current_error else ""
 
-    async def follow(self) -> None:
+    async def run(self) -> None:
         async for change in self._reflector.changes():
             if change.new is None and change.old is None:
-                self.is_complete.set()
+                self.initial_list_done.set()
                 continue
-            found = change.new or change.old
-            assert found is not None
-            for follower in self._followers.get((found.metadata.namespace, found.metadata.name), ()):
-                follower.put(change.new)
+            application = change.new or change.old
+            assert application is not None
+            for watch in self._watches.get((application.metadata.namespace, application.metadata.name), ()):
+                watch.enqueue(change.new)
 
     @contextmanager
-    def following(self, place: Place) -> Iterator[Follower]:
-        follower = Follower(self.view.get(place), self._remind)
-        self._followers.setdefault(place, []).append(follower)
+    def watch(self, key: ObjectKey) -> Iterator[ApplicationWatch]:
+        watch = ApplicationWatch(self.view.get(key), self._remind)
+        self._watches.setdefault(key, []).append(watch)
         try:
-            yield follower
+            yield watch
         finally:
-            self._followers[place].remove(follower)
+            self._watches[key].remove(watch)
 
-    def parent_of(self, place: Place) -> Application | None:
+    def find_parent(self, key: ObjectKey) -> Application | None:
         """The Application that defines the one with this key."""
         for candidate in self.view.values():
-            if any(child == place for child, _ in children(candidate)):
+            if any(child == key for child, _ in child_applications(candidate)):
                 return candidate
         return None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import APPLICATIONS, REFRESH, Application, parse
-from windlass.argo.cd.resource_tracking import CASCADE, cascades
+from windlass.argo.cd.applications import APPLICATIONS, REFRESH_ANNOTATION, Application, parse_application
+from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, has_cascade_finalizer
 from windlass.argo.cd.sync_requests import sync_operation
 from windlass.kube.api_errors import (
     Conflict,
@@ -22,46 +22,46 @@ from windlass.kube.api_errors import (
     Unreachable,
 )
 
-PASSING = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)
+TRANSIENT_ERRORS = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)
 """After these errors, read the Application again: its state tells more than the error."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windlass.argo.cd.sync_requests import Wish
-    from windlass.kube.client.clients import KubeClient, Propagation
-    from windlass.kube.client.objects import Plain
+    from windlass.argo.cd.sync_requests import SyncRequest
+    from windlass.kube.client.clients import KubeClient, PropagationPolicy
+    from windlass.kube.client.objects import RawObject
     from windlass.kube.client.resources import Ref
 
 
 @dataclass(slots=True)
-class Writer:
+class ApplicationWriter:
     """`check_write_allowed` is called before every write and raises if the run may not write any more."""
 
     client: KubeClient
-    allow: Callable[[], None] = lambda: None
-    refreshes: int = 0
+    check_write_allowed: Callable[[], None] = lambda: None
+    refresh_count: int = 0
 
-    async def sync(self, application: Application, wish: Wish) -> Application:
+    async def sync(self, application: Application, request: SyncRequest) -> Application:
         """Request a sync of exactly this state; raises `Conflict` if the Application has changed since."""
-        return await self._patch(application, {"operation": sync_operation(application, wish)})
+        return await self._patch(application, {"operation": sync_operation(application, request)})
 
-    async def try_sync(self, application: Application, wish: Wish) -> Application | str | None:
+    async def try_sync(self, application: Application, request: SyncRequest) -> Application | str | None:
         """Request a sync; return the reason as text if the server refuses it.
 
         `None` if the Application has changed or the result is unknown: read it again.
         """
         try:
-            return await self.sync(application, wish)
-        except PASSING:
+            return await self.sync(application, request)
+        except TRANSIENT_ERRORS:
             return None
         except KubeError as error:
             return f"the operation was refused: {error.what}"
 
     async def end_operation(self, application: Application) -> Application:
         """Terminate the running operation, or withdraw a request that Argo CD has not started."""
-        operation = parse(application).operation
-        if operation is None or operation.is_over:
+        operation = parse_application(application).operation
+        if operation is None or operation.is_finished:
             return await self._patch(application, {"operation": None})
         # Applications have no status subresource; writing the phase is the only way to terminate an operation.
         return await self._patch(application, {"status": {"operationState": {"phase": "Terminating"}}})
@@ -71,55 +71,59 @@ class Writer:
 
         If a refresh is already requested, write a different value: an identical write emits no event.
         """
-        self.allow()
-        self.refreshes += 1
-        asked = (application.metadata.annotations or {}).get(REFRESH)
-        word = {"hard": "hard", "normal": "again"}.get(asked or "", "normal")
-        return _read(await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH: word}}}))
+        self.check_write_allowed()
+        self.refresh_count += 1
+        current = (application.metadata.annotations or {}).get(REFRESH_ANNOTATION)
+        value = {"hard": "hard", "normal": "again"}.get(current or "", "normal")
+        return _decode(
+            await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH_ANNOTATION: value}}})
+        )
 
     async def try_refresh(self, application: Application) -> Application | None:
         """Request a refresh; `None` if the result is unknown."""
         try:
             return await self.refresh(application)
-        except PASSING:
+        except TRANSIENT_ERRORS:
             return None
 
-    async def remove(self, application: Application) -> None:
+    async def delete_application(self, application: Application) -> None:
         """Delete the Application with this UID, and everything it manages (cascade)."""
-        if not cascades(application):
-            application = await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
-        await self.delete(_ref(application), application.metadata.uid)
+        if not has_cascade_finalizer(application):
+            application = await self._patch_finalizers(
+                application, [*application.metadata.finalizers, CASCADE_FINALIZER]
+            )
+        await self.delete_object(_ref(application), application.metadata.uid)
 
-    async def cascade(self, application: Application) -> None:
+    async def add_cascade_finalizer(self, application: Application) -> None:
         """Make a later deletion of the Application delete everything it manages."""
-        if not cascades(application) and not application.metadata.deletion_timestamp:
-            await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE])
+        if not has_cascade_finalizer(application) and not application.metadata.deletion_timestamp:
+            await self._patch_finalizers(application, [*application.metadata.finalizers, CASCADE_FINALIZER])
 
-    async def detach(self, application: Application) -> None:
+    async def delete_without_cascade(self, application: Application) -> None:
         """Delete the Application with this UID and leave everything it manages in place."""
-        if cascades(application):
-            kept = [name for name in application.metadata.finalizers if not name.startswith(CASCADE)]
-            application = await self._patch_finalizers(application, kept)
-        await self.delete(_ref(application), application.metadata.uid, "Orphan")
+        if has_cascade_finalizer(application):
+            finalizers = [name for name in application.metadata.finalizers if not name.startswith(CASCADE_FINALIZER)]
+            application = await self._patch_finalizers(application, finalizers)
+        await self.delete_object(_ref(application), application.metadata.uid, "Orphan")
 
-    async def delete(self, ref: Ref, uid: str, propagation: Propagation = "Background") -> None:
+    async def delete_object(self, ref: Ref, uid: str, propagation: PropagationPolicy = "Background") -> None:
         """Delete any object; an object that no longer exists counts as deleted."""
-        self.allow()
+        self.check_write_allowed()
         with suppress(NotFound):
             await self.client.delete(ref, uid=uid, propagation=propagation)
 
     async def _patch_finalizers(self, application: Application, finalizers: list[str]) -> Application:
         return await self._patch(application, {"metadata": {"finalizers": finalizers or None}})
 
-    async def _patch(self, application: Application, change: Plain) -> Application:
-        self.allow()
-        meta = {**change.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
-        return _read(await self.client.patch(_ref(application), {**change, "metadata": meta}))
+    async def _patch(self, application: Application, patch: RawObject) -> Application:
+        self.check_write_allowed()
+        meta = {**patch.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
+        return _decode(await self.client.patch(_ref(application), {**patch, "metadata": meta}))
 
 
 def _ref(application: Application) -> Ref:
     return APPLICATIONS.named(application.metadata.name, application.metadata.namespace)
 
 
-def _read(answer: Plain) -> Application:
-    return msgspec.convert(answer, Application)
+def _decode(response: RawObject) -> Application:
+    return msgspec.convert(response, Application)

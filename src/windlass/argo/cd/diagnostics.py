@@ -8,22 +8,24 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import failed_rows, is_remote, live_rows, parse
+from windlass.argo.cd.application_resources import failed_resources, resource_addresses
+from windlass.argo.cd.applications import is_remote, parse_application
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
-from windlass.kube.redactions import without_secret_shapes
+from windlass.kube.redactions import redact_secret_patterns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from windlass.argo.cd.applications import Application, LiveRow
-    from windlass.kube.client.objects import Plain
+    from windlass.argo.cd.application_resources import ResourceAddress
+    from windlass.argo.cd.applications import Application
+    from windlass.kube.client.objects import RawObject
     from windlass.kube.client.readers import KubeReader
 
-WITHIN = 10.0  # seconds per node
-MOST_PODS, MOST_EVENTS, LOG_LINES = 3, 3, 5
-LONGEST = 300  # characters
+DIAGNOSTICS_TIMEOUT = 10.0  # seconds per node
+MAX_PODS, MAX_EVENTS, LOG_LINES = 3, 3, 5
+MAX_LINE_LENGTH = 300  # characters
 EVENTS = Resource("", "v1", "events", "Event")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 WORKLOADS = {
@@ -35,96 +37,98 @@ WORKLOADS = {
 }
 
 
-async def diagnosed(reader: KubeReader, application: Application) -> tuple[str, ...]:
-    lines = list(_said(application))
+async def diagnose_application(reader: KubeReader, application: Application) -> tuple[str, ...]:
+    lines = list(_argocd_problems(application))
     if not is_remote(application):
         try:
-            async with asyncio.timeout(WITHIN):
-                lines.extend([line async for line in _of_workloads(reader, application)])
+            async with asyncio.timeout(DIAGNOSTICS_TIMEOUT):
+                lines.extend([line async for line in _workload_problems(reader, application)])
         except TimeoutError:
-            lines.append(f"more could not be read within {WITHIN:g} s")
+            lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
         except KubeError as error:
             lines.append(f"more could not be read: {error.what}")
-    return tuple(without_secret_shapes(line)[:LONGEST] for line in lines)
+    return tuple(redact_secret_patterns(line)[:MAX_LINE_LENGTH] for line in lines)
 
 
-def _said(application: Application) -> Iterator[str]:
+def _argocd_problems(application: Application) -> Iterator[str]:
     """Conditions and sync failures that Argo CD reports in the status."""
-    state = parse(application)
+    state = parse_application(application)
     for condition in state.conditions:
         yield f"condition {condition.type}: {_one_line(condition.message)}"
-    for kind, name, message in failed_rows(application):
+    for kind, name, message in failed_resources(application):
         yield f"{kind} {name} was not synced: {_one_line(message)}"
 
 
-async def _of_workloads(reader: KubeReader, application: Application) -> AsyncIterator[str]:
-    left = MOST_PODS
-    for row in live_rows(application):
+async def _workload_problems(reader: KubeReader, application: Application) -> AsyncIterator[str]:
+    remaining_pods = MAX_PODS
+    for row in resource_addresses(application):
         resource = WORKLOADS.get((row.group, row.kind))
-        if resource is None or left <= 0:
+        if resource is None or remaining_pods <= 0:
             continue
         workload = await reader.get(resource.named(row.name, row.namespace))
-        selector = _selector(workload)
-        for pod in (await reader.list(PODS.within(row.namespace), select=selector)).items if selector.labels else ():
-            if not _is_fine(pod) and left > 0:
-                left -= 1
-                async for line in _of_pod(reader, row, pod):
+        selector = _pod_selector(workload)
+        for pod in (
+            (await reader.list(PODS.in_namespace(row.namespace), select=selector)).items if selector.labels else ()
+        ):
+            if not _is_pod_healthy(pod) and remaining_pods > 0:
+                remaining_pods -= 1
+                async for line in _pod_problems(reader, row, pod):
                     yield line
 
 
-def _selector(workload: Plain) -> Selection:
+def _pod_selector(workload: RawObject) -> Selection:
     labels = ((workload.get("spec") or {}).get("selector") or {}).get("matchLabels") or {}
     return Selection(labels=",".join(f"{name}={value}" for name, value in sorted(labels.items())))
 
 
-def _is_fine(pod: Plain) -> bool:
+def _is_pod_healthy(pod: RawObject) -> bool:
     status = pod.get("status") or {}
     conditions = {row.get("type"): row.get("status") for row in status.get("conditions") or ()}
     return status.get("phase") == "Succeeded" or conditions.get("Ready") == "True"
 
 
-async def _of_pod(reader: KubeReader, row: LiveRow, pod: Plain) -> AsyncIterator[str]:
+async def _pod_problems(reader: KubeReader, row: ResourceAddress, pod: RawObject) -> AsyncIterator[str]:
     name, status = pod["metadata"]["name"], pod.get("status") or {}
     yield f"{row.kind} {row.namespace}/{row.name}: pod {name} is {status.get('phase') or 'not there yet'}"
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for container in containers:
-        if told := _container(container):
-            yield f"  container {container.get('name')} {told}"
+        if problem := _container_problem(container):
+            yield f"  container {container.get('name')} {problem}"
     select = Selection(fields=f"involvedObject.name={name}")
-    events = (await reader.list(EVENTS.within(row.namespace), select=select)).items
+    events = (await reader.list(EVENTS.in_namespace(row.namespace), select=select)).items
     warnings = [event for event in events if event.get("type") == "Warning"]
-    for event in sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MOST_EVENTS:]:
+    for event in sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MAX_EVENTS:]:
         yield f"  event {event.get('reason')}: {_one_line(event.get('message') or '')}"
     for container in containers:
-        async for line in _logs(reader, pod, container):
+        async for line in _container_logs(reader, pod, container):
             yield line
 
 
-def _container(status: Plain) -> str:
+def _container_problem(status: RawObject) -> str:
     """Empty if the container runs and is ready."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
     if waiting := state.get("waiting"):
-        said = f": {_one_line(waiting['message'])}" if waiting.get("message") else ""
-        return f"waits, {waiting.get('reason')}{said}{_exit(last)}"
-    if ended := state.get("terminated"):
-        return f"ended, {ended.get('reason')}, exit code {ended.get('exitCode')}"
-    return "" if status.get("ready") else f"runs and is not ready{_exit(last)}"
+        message = f": {_one_line(waiting['message'])}" if waiting.get("message") else ""
+        return f"waits, {waiting.get('reason')}{message}{_last_exit(last)}"
+    if terminated := state.get("terminated"):
+        return f"ended, {terminated.get('reason')}, exit code {terminated.get('exitCode')}"
+    return "" if status.get("ready") else f"runs and is not ready{_last_exit(last)}"
 
 
-def _exit(last: Plain) -> str:
+def _last_exit(last: RawObject) -> str:
     return f"; it last ended with {last.get('reason')}, exit code {last.get('exitCode')}" if last else ""
 
 
-async def _logs(reader: KubeReader, pod: Plain, status: Plain) -> AsyncIterator[str]:
+async def _container_logs(reader: KubeReader, pod: RawObject, status: RawObject) -> AsyncIterator[str]:
     """Last log lines of a container that has terminated or is not ready; nothing if it never ran."""
     state, meta = status.get("state") or {}, pod["metadata"]
-    ended_before = bool((status.get("lastState") or {}).get("terminated"))
+    has_terminated = bool((status.get("lastState") or {}).get("terminated"))
     if (status.get("ready") and "running" in state) or not (
-        ended_before or "running" in state or "terminated" in state
+        has_terminated or "running" in state or "terminated" in state
     ):
         return
     ref = PODS.named(meta["name"], meta["namespace"])
-    is_previous = ended_before and "running" not in state and "terminated" not in state
+    is_previous = has_terminated and "running" not in state and "terminated" not in state
     try:
         text = await reader.logs(ref, container=str(status.get("name")), tail=LOG_LINES, previous=is_previous)
     except KubeError:

@@ -7,163 +7,173 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.argo.cd.applications import GROUP
-from windlass.core.platform.drafting.ownership import FoundApplication, FoundSet, Kind, Match, Thing
-from windlass.core.platform.model.annotations import DEPENDS_ON, names_in
-from windlass.kube.client.objects import Plain, Typed
+from windlass.core.platform.drafting.ownership import (
+    ArgoKind,
+    ArgoRef,
+    LabelExpression,
+    ObservedApplication,
+    ObservedApplicationSet,
+)
+from windlass.core.platform.model.annotations import DEPENDS_ON, parse_names
+from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windlass.kube.client.objects import Metadata
+    from windlass.kube.client.objects import ObjectMeta
 
-SETS = Resource(GROUP, "v1alpha1", "applicationsets", "ApplicationSet")
-WAVE = "argocd.argoproj.io/sync-wave"
-TRACKING = "argocd.argoproj.io/tracking-id"
-INSTANCE = "app.kubernetes.io/instance"
+APPLICATION_SETS = Resource(GROUP, "v1alpha1", "applicationsets", "ApplicationSet")
+SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
+TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
 """Identifies the owning Application if Argo CD tracks resources by label."""
-_HEALTH_CHECK = "resource.customizations.health.argoproj.io_"
-_OLD_HEALTH_CHECKS = "resource.customizations"
+_HEALTH_CHECK_PREFIX = "resource.customizations.health.argoproj.io_"
+_LEGACY_HEALTH_CHECKS = "resource.customizations"
 
 
-class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class _OwnershipStruct(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Base of all parts; every field may be null."""
 
 
-class _Row(_Part, frozen=True, gc=False):
+class _ListedResource(_OwnershipStruct, frozen=True, gc=False):
     group: str | None = None
     kind: str | None = None
     namespace: str | None = None
     name: str | None = None
-    health: Plain | None = None
+    health: RawObject | None = None
 
 
-class _Spec(_Part, frozen=True, gc=False):
+class _ProjectSpec(_OwnershipStruct, frozen=True, gc=False):
     project: str | None = None
 
 
-class _Status(_Part, frozen=True, gc=False):
-    resources: list[_Row] | None = None
+class _OwnershipStatus(_OwnershipStruct, frozen=True, gc=False):
+    resources: list[_ListedResource] | None = None
     controller_namespace: str | None = None
 
 
-class Made(Typed, frozen=True, gc=False):
+class ApplicationManifest(TypedObject, frozen=True, gc=False):
     """An Application, with the fields needed for `import`."""
 
-    spec: _Spec | None = None
-    status: _Status | None = None
+    spec: _ProjectSpec | None = None
+    status: _OwnershipStatus | None = None
 
 
-class _Expression(_Part, frozen=True, gc=False):
+class _Expression(_OwnershipStruct, frozen=True, gc=False):
     key: str | None = None
     operator: str | None = None
     values: list[str] | None = None
 
 
-class _Step(_Part, frozen=True, gc=False):
+class _RolloutStep(_OwnershipStruct, frozen=True, gc=False):
     match_expressions: list[_Expression] | None = None
 
 
-class _RollingSync(_Part, frozen=True, gc=False):
-    steps: list[_Step] | None = None
+class _RollingSync(_OwnershipStruct, frozen=True, gc=False):
+    steps: list[_RolloutStep] | None = None
 
 
-class _Strategy(_Part, frozen=True, gc=False):
+class _Strategy(_OwnershipStruct, frozen=True, gc=False):
     type: str | None = None
     rolling_sync: _RollingSync | None = None
 
 
-class _SetSpec(_Part, frozen=True, gc=False):
+class _ApplicationSetSpec(_OwnershipStruct, frozen=True, gc=False):
     strategy: _Strategy | None = None
 
 
-class Generator(Typed, frozen=True, gc=False):
+class ApplicationSetManifest(TypedObject, frozen=True, gc=False):
     """An ApplicationSet, with the fields needed for `import`."""
 
-    spec: _SetSpec | None = None
+    spec: _ApplicationSetSpec | None = None
 
 
-def found_application(made: Made) -> FoundApplication:
-    metadata = made.metadata
-    owners = (owner for owner in metadata.owner_references if owner.kind == Kind.SET)
-    return FoundApplication(
-        thing=Thing(Kind.APPLICATION, metadata.namespace, metadata.name),
-        project=(made.spec.project if made.spec else None) or "default",
+def parse_application_manifest(manifest: ApplicationManifest) -> ObservedApplication:
+    metadata = manifest.metadata
+    owners = (owner for owner in metadata.owner_references if owner.kind == ArgoKind.APPLICATION_SET)
+    return ObservedApplication(
+        ref=ArgoRef(ArgoKind.APPLICATION, metadata.namespace, metadata.name),
+        project=(manifest.spec.project if manifest.spec else None) or "default",
         labels=metadata.labels,
-        wave=_wave(metadata),
-        owner=next((Thing(Kind.SET, metadata.namespace, owner.name) for owner in owners), None),
-        tracked_by=_tracked_by(metadata),
-        lists=frozenset(
-            Thing(Kind(row.kind), row.namespace or metadata.namespace, row.name)
-            for row in _rows(made)
-            if row.kind in set(Kind) and row.name
+        sync_wave=_sync_wave(metadata),
+        owner=next((ArgoRef(ArgoKind.APPLICATION_SET, metadata.namespace, owner.name) for owner in owners), None),
+        tracked_by=_tracking_owner(metadata),
+        listed_children=frozenset(
+            ArgoRef(ArgoKind(row.kind), row.namespace or metadata.namespace, row.name)
+            for row in _argo_resources(manifest)
+            if row.kind in set(ArgoKind) and row.name
         ),
-        depends_on=depends_on(metadata),
+        depends_on=declared_dependencies(metadata),
     )
 
 
-def found_set(generator: Generator) -> FoundSet:
-    metadata = generator.metadata
-    return FoundSet(
-        Thing(Kind.SET, metadata.namespace, metadata.name), _wave(metadata), _tracked_by(metadata), _steps(generator)
+def parse_application_set(manifest: ApplicationSetManifest) -> ObservedApplicationSet:
+    metadata = manifest.metadata
+    return ObservedApplicationSet(
+        ArgoRef(ArgoKind.APPLICATION_SET, metadata.namespace, metadata.name),
+        _sync_wave(metadata),
+        _tracking_owner(metadata),
+        _rollout_steps(manifest),
     )
 
 
-def depends_on(metadata: Metadata) -> tuple[str, ...] | None:
+def declared_dependencies(metadata: ObjectMeta) -> tuple[str, ...] | None:
     """Dependencies that the Application's annotation lists; `None` without the annotation."""
     text = metadata.annotations.get(DEPENDS_ON)
-    return None if text is None else names_in(text)
+    return None if text is None else parse_names(text)
 
 
-def home_of(made: Made) -> str:
+def controller_namespace(manifest: ApplicationManifest) -> str:
     """Namespace of the Argo CD that reconciles the Application; empty if the status does not contain it."""
-    return (made.status.controller_namespace if made.status else None) or ""
+    return (manifest.status.controller_namespace if manifest.status else None) or ""
 
 
-def shows_health_of_children(made: Made) -> bool:
-    return any(row.kind == Kind.APPLICATION and row.health for row in _rows(made))
+def reports_child_health(manifest: ApplicationManifest) -> bool:
+    return any(row.kind == ArgoKind.APPLICATION and row.health for row in _argo_resources(manifest))
 
 
-def has_application_health(settings: Mapping[str, str]) -> bool:
+def has_application_health_check(settings: Mapping[str, str]) -> bool:
     """Whether Argo CD is configured to assess Applications: the health of a parent then includes its children."""
-    old = settings.get(_OLD_HEALTH_CHECKS) or ""
+    legacy_checks = settings.get(_LEGACY_HEALTH_CHECKS) or ""
     return any(
-        settings.get(f"{_HEALTH_CHECK}{kind}") or f"{GROUP}/{kind}" in old for kind in (str(Kind.APPLICATION), "*")
+        settings.get(f"{_HEALTH_CHECK_PREFIX}{kind}") or f"{GROUP}/{kind}" in legacy_checks
+        for kind in (str(ArgoKind.APPLICATION), "*")
     )
 
 
-def _rows(made: Made) -> list[_Row]:
-    rows = (made.status.resources if made.status else None) or []
+def _argo_resources(manifest: ApplicationManifest) -> list[_ListedResource]:
+    rows = (manifest.status.resources if manifest.status else None) or []
     return [row for row in rows if row.group == GROUP]
 
 
-def _wave(metadata: Metadata) -> int:
+def _sync_wave(metadata: ObjectMeta) -> int:
     """0 if the annotation is not a number, as in Argo CD."""
     try:
-        return int(metadata.annotations.get(WAVE, "0"))
+        return int(metadata.annotations.get(SYNC_WAVE_ANNOTATION, "0"))
     except ValueError:
         return 0
 
 
-def _tracked_by(metadata: Metadata) -> str:
+def _tracking_owner(metadata: ObjectMeta) -> str:
     """Owner from the tracking ID, which is `OWNER:GROUP/KIND:NAMESPACE/NAME`, or from the label if there is no ID.
 
     An ID that names another object was copied from it and is ignored.
     """
-    owner, _, rest = metadata.annotations.get(TRACKING, "").partition(":")
+    owner, _, rest = metadata.annotations.get(TRACKING_ANNOTATION, "").partition(":")
     if rest.rpartition("/")[2] == metadata.name:
         return owner
-    return metadata.labels.get(INSTANCE, "") if not rest else ""
+    return metadata.labels.get(INSTANCE_LABEL, "") if not rest else ""
 
 
-def _steps(generator: Generator) -> tuple[tuple[Match, ...], ...]:
-    strategy = (generator.spec.strategy if generator.spec else None) or _Strategy()
+def _rollout_steps(manifest: ApplicationSetManifest) -> tuple[tuple[LabelExpression, ...], ...]:
+    strategy = (manifest.spec.strategy if manifest.spec else None) or _Strategy()
     rolling = strategy.rolling_sync if strategy.type == "RollingSync" else None
     steps = (rolling.steps if rolling else None) or []
-    return tuple(tuple(_match(each) for each in step.match_expressions or ()) for step in steps)
+    return tuple(tuple(_parse_match(each) for each in step.match_expressions or ()) for step in steps)
 
 
-def _match(expression: _Expression) -> Match:
+def _parse_match(expression: _Expression) -> LabelExpression:
     """An unknown operator matches nothing, as in Argo CD."""
     values = frozenset(expression.values or ()) if expression.operator in {"In", "NotIn"} else frozenset()
-    return Match(expression.key or "", values, is_negated=expression.operator == "NotIn")
+    return LabelExpression(expression.key or "", values, is_negated=expression.operator == "NotIn")

@@ -9,102 +9,107 @@ import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, Place, parse, result_of
-from windlass.argo.cd.sync_requests import Wish
-from windlass.core.platform.model.snapshots import Parent, Phase
+from windlass.argo.cd.application_resources import child_sync_result
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application
+from windlass.argo.cd.sync_requests import SyncRequest
+from windlass.core.platform.model.snapshots import OperationPhase, ParentApplication
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from windlass.argo.cd.application_watch import Applications, Follower
-    from windlass.argo.cd.application_writer import Writer
-    from windlass.kube.client.objects import Plain
+    from windlass.argo.cd.application_watch import ApplicationsWatch, ApplicationWatch
+    from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.kube.client.objects import RawObject
 
-LIMIT = timedelta(minutes=5)
+PARENT_SYNC_TIMEOUT = timedelta(minutes=5)
 
 
-class Definitions:
-    def __init__(self, applications: Applications, writer: Writer, now: Callable[[], datetime], run_id: str) -> None:
+class ParentSync:
+    def __init__(
+        self, applications: ApplicationsWatch, writer: ApplicationWriter, now: Callable[[], datetime], run_id: str
+    ) -> None:
         self._applications = applications
         self._writer = writer
         self._now = now
         self._run_id = run_id
-        self._revisions: dict[Place, tuple[str, ...]] = {}
-        self._waiting: dict[Place, set[Place]] = {}
-        self._turns: dict[Place, asyncio.Lock] = {}
-        self._failures: dict[Place, str] = {}
-        self.brought: set[Place] = set()
+        self._revisions: dict[ObjectKey, tuple[str, ...]] = {}
+        self._pending_children: dict[ObjectKey, set[ObjectKey]] = {}
+        self._locks: dict[ObjectKey, asyncio.Lock] = {}
+        self._failures: dict[ObjectKey, str] = {}
+        self.synced_children: set[ObjectKey] = set()
         """Children that this run has synced to their definition."""
 
-    async def bring(self, parent: Parent, child: Place) -> str:
+    async def sync_child(self, parent: ParentApplication, child: ObjectKey) -> str:
         """Sync the child from its parent; return why that failed, or an empty string.
 
         All children of a parent are synced to the revision it had when the first of them was requested.
         """
-        place = (parent.namespace, parent.name)
-        if not self._revisions.setdefault(place, parent.revisions):
-            del self._revisions[place]
+        parent_key = (parent.namespace, parent.name)
+        if not self._revisions.setdefault(parent_key, parent.revisions):
+            del self._revisions[parent_key]
             return f"{parent}, which defines it, was never compared"
-        self._waiting.setdefault(place, set()).add(child)
-        async with self._turns.setdefault(place, asyncio.Lock()):
+        self._pending_children.setdefault(parent_key, set()).add(child)
+        async with self._locks.setdefault(parent_key, asyncio.Lock()):
             await asyncio.sleep(0)  # noqa: TID251 - yields only, so that requests starting now join the batch
-            if child in self._waiting[place]:  # otherwise the previous batch included it
-                batch, self._waiting[place] = sorted(self._waiting[place]), set()
-                await self._sync(place, batch)
+            if child in self._pending_children[parent_key]:  # otherwise the previous batch included it
+                batch, self._pending_children[parent_key] = sorted(self._pending_children[parent_key]), set()
+                await self._sync(parent_key, batch)
         return self._failures.pop(child, "")
 
-    async def _sync(self, place: Place, batch: list[Place]) -> None:
-        wish = Wish(self._revisions[place], self._run_id, tuple(_named(child) for child in batch))
-        with self._applications.following(place) as follower:
-            said = await self._ended(follower, wish)
+    async def _sync(self, parent_key: ObjectKey, batch: list[ObjectKey]) -> None:
+        request = SyncRequest(
+            self._revisions[parent_key], self._run_id, tuple(_child_resource(child) for child in batch)
+        )
+        with self._applications.watch(parent_key) as watch:
+            result = await self._run_operation(watch, request)
         for child in batch:
-            why = said if isinstance(said, str) else _failure(said, child)
-            if why:
-                self._failures[child] = f"{'/'.join(place)}, which defines it: {why}"
+            failure = result if isinstance(result, str) else _child_failure(result, child)
+            if failure:
+                self._failures[child] = f"{'/'.join(parent_key)}, which defines it: {failure}"
             else:
-                self.brought.add(child)
+                self.synced_children.add(child)
 
-    async def _ended(self, follower: Follower, wish: Wish) -> Application | str:
+    async def _run_operation(self, watch: ApplicationWatch, request: SyncRequest) -> Application | str:
         """Run the operation; return the Application with its result, or why there is no result."""
-        began, before, is_written = self._now(), None, False
-        while self._now() - began < LIMIT:
-            if follower.current is None:
+        started, previous_operation, is_written = self._now(), None, False
+        while self._now() - started < PARENT_SYNC_TIMEOUT:
+            if watch.current is None:
                 return "it does not exist"
-            state = parse(follower.current)
+            state = parse_application(watch.current)
             if is_written and not state.operation_requested:
-                is_other = state.operation != before
+                is_new_operation = state.operation != previous_operation
                 is_ours = state.operation is not None and state.operation.run_id == self._run_id
-                if is_ours and (is_other or _synced_by(follower.current) == [*wish.resources]):
-                    return follower.current
+                if is_ours and (is_new_operation or _operation_resources(watch.current) == [*request.resources]):
+                    return watch.current
                 # An operation that seemed abandoned has ended and dropped our request: write it again.
-                is_written = not is_other
+                is_written = not is_new_operation
             if not is_written and not state.operation_requested:
-                answer = await self._writer.try_sync(follower.current, wish)
-                if isinstance(answer, str):
-                    return answer
-                if answer is not None:
-                    before, is_written = state.operation, True
-                    follower.wrote(answer)
-            await follower.next()
-        return f"its operation is not over after {LIMIT.total_seconds():g} s"
+                response = await self._writer.try_sync(watch.current, request)
+                if isinstance(response, str):
+                    return response
+                if response is not None:
+                    previous_operation, is_written = state.operation, True
+                    watch.record_write(response)
+            await watch.wait_for_change()
+        return f"its operation is not over after {PARENT_SYNC_TIMEOUT.total_seconds():g} s"
 
 
-def _named(child: Place) -> Plain:
+def _child_resource(child: ObjectKey) -> RawObject:
     return {"group": APPLICATIONS.group, "kind": APPLICATIONS.kind, "namespace": child[0], "name": child[1]}
 
 
-def _synced_by(application: Application) -> list[Plain]:
+def _operation_resources(application: Application) -> list[RawObject]:
     """Resources that the last operation named: two operations within one second differ in nothing else."""
     state = application.status.operation_state if application.status else None
-    asked = state.operation.sync if state and state.operation else None
-    return (asked.resources if asked else None) or []
+    sync = state.operation.sync if state and state.operation else None
+    return (sync.resources if sync else None) or []
 
 
-def _failure(parent: Application, child: Place) -> str:
-    operation = parse(parent).operation
+def _child_failure(parent: Application, child: ObjectKey) -> str:
+    operation = parse_application(parent).operation
     assert operation is not None
-    if operation.phase is Phase.SUCCEEDED:
+    if operation.phase is OperationPhase.SUCCEEDED:
         return ""
-    status, message = result_of(parent, child)
+    status, message = child_sync_result(parent, child)
     return "" if status == "Synced" else message or operation.message or f"its operation ended {operation.phase}"

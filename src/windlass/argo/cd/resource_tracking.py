@@ -7,126 +7,143 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, children, parse
-from windlass.argo.cd.ownership import SETS
-from windlass.core.platform.teardown.inventory import Found, Item
-from windlass.core.platform.teardown.parents import Maker
+from windlass.argo.cd.application_resources import child_applications
+from windlass.argo.cd.applications import APPLICATIONS, parse_application
+from windlass.argo.cd.ownership import APPLICATION_SETS
+from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
+from windlass.core.platform.teardown.parents import ParentObject
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from windlass.argo.cd.applications import Application, Place
-    from windlass.kube.client.objects import Metadata
+    from windlass.argo.cd.applications import Application, ObjectKey
+    from windlass.kube.client.objects import ObjectMeta
     from windlass.kube.client.resources import Resource
 
-CASCADE = "resources-finalizer.argocd.argoproj.io"
+CASCADE_FINALIZER = "resources-finalizer.argocd.argoproj.io"
 """An Application with this finalizer, or one with this prefix, deletes everything it manages when it is deleted."""
-TRACKING, LABEL = "argocd.argoproj.io/tracking-id", "app.kubernetes.io/instance"
-OPTIONS, POLICY = "argocd.argoproj.io/sync-options", "helm.sh/resource-policy"
-MAKES_NAMESPACE = "CreateNamespace=true"
+TRACKING_ANNOTATION, TRACKING_LABEL = "argocd.argoproj.io/tracking-id", "app.kubernetes.io/instance"
+SYNC_OPTIONS_ANNOTATION, HELM_POLICY_ANNOTATION = "argocd.argoproj.io/sync-options", "helm.sh/resource-policy"
+CREATE_NAMESPACE_OPTION = "CreateNamespace=true"
 
 
-def item_at(place: Place) -> Item:
-    return Item(APPLICATIONS.group, APPLICATIONS.kind, *place)
+def application_resource_key(key: ObjectKey) -> ResourceKey:
+    return ResourceKey(APPLICATIONS.group, APPLICATIONS.kind, *key)
 
 
-def place_of(application: Application) -> Place:
+def object_key(application: Application) -> ObjectKey:
     return (application.metadata.namespace, application.metadata.name)
 
 
-def instance_at(place: Place, argocd: str) -> str:
+def instance_name(key: ObjectKey, argocd_namespace: str) -> str:
     """The instance name with which Argo CD labels and annotates the objects of an Application."""
-    return place[1] if place[0] == argocd else f"{place[0]}_{place[1]}"
+    return key[1] if key[0] == argocd_namespace else f"{key[0]}_{key[1]}"
 
 
-def made_by(application: Application) -> frozenset[Item]:
+def managed_resource_keys(application: Application) -> frozenset[ResourceKey]:
     rows = (application.status.resources if application.status else None) or ()
-    return frozenset(Item(row.group or "", row.kind or "", row.namespace or "", row.name or "") for row in rows)
+    return frozenset(ResourceKey(row.group or "", row.kind or "", row.namespace or "", row.name or "") for row in rows)
 
 
-def cascades(application: Application) -> bool:
-    return any(name.startswith(CASCADE) for name in application.metadata.finalizers)
+def has_cascade_finalizer(application: Application) -> bool:
+    return any(name.startswith(CASCADE_FINALIZER) for name in application.metadata.finalizers)
 
 
 def target_namespace(application: Application) -> str:
     """The namespace of this cluster it deploys to; empty if it has none or deploys to another cluster."""
     destination = application.spec.destination if application.spec else None
-    is_here = destination is not None and not parse(application).is_remote
-    return (destination.namespace or "") if destination and is_here else ""
+    is_local = destination is not None and not parse_application(application).is_remote
+    return (destination.namespace or "") if destination and is_local else ""
 
 
-def target_item(application: Application) -> Item:
+def target_namespace_key(application: Application) -> ResourceKey:
     """Key of the namespace it deploys to, which is deleted after its contents even if the Application manages it."""
-    return Item("", "Namespace", "", target_namespace(application))
+    return ResourceKey("", "Namespace", "", target_namespace(application))
 
 
-def makes_namespace(application: Application) -> bool:
+def creates_namespace(application: Application) -> bool:
     policy = application.spec.sync_policy if application.spec else None
-    return policy is not None and MAKES_NAMESPACE in (policy.sync_options or ())
+    return policy is not None and CREATE_NAMESPACE_OPTION in (policy.sync_options or ())
 
 
-def family(
-    application: Application, view: Mapping[Place, Application], without: Collection[Place]
+def application_subtree(
+    application: Application, applications: Mapping[ObjectKey, Application], exclude: Collection[ObjectKey]
 ) -> list[Application]:
     """The Application and, recursively, those it defines; those in `exclude` are left out with their own children."""
-    found: dict[Place, Application] = {}
-    todo = [application]
-    while todo:
-        member = todo.pop()
-        found[place_of(member)] = member
-        below = sorted(place for place, _ in children(member) if place not in without and place not in found)
-        todo += [view[place] for place in below if place in view]
-    return list(found.values())
+    members: dict[ObjectKey, Application] = {}
+    pending = [application]
+    while pending:
+        member = pending.pop()
+        members[object_key(member)] = member
+        child_keys = sorted(
+            place for place, _ in child_applications(member) if place not in exclude and place not in members
+        )
+        pending += [applications[place] for place in child_keys if place in applications]
+    return list(members.values())
 
 
-def makers(view: Mapping[Place, Application]) -> list[Maker]:
+def parent_objects(applications: Mapping[ObjectKey, Application]) -> list[ParentObject]:
     """Applications that define other Applications or ApplicationSets, and the ApplicationSets that own Applications."""
-    found = []
-    sets: dict[Item, set[Item]] = {}
-    for place, application in view.items():
-        made = {item_at(child) for child, _ in children(application)}
-        made |= {item for item in made_by(application) if (item.group, item.kind) == (SETS.group, SETS.kind)}
-        if made - {item_at(place)}:
-            found.append(Maker(item_at(place), frozenset(made) - {item_at(place)}, parse(application).is_automated))
+    parents = []
+    children_by_set: dict[ResourceKey, set[ResourceKey]] = {}
+    for key, application in applications.items():
+        child_keys = {application_resource_key(child) for child, _ in child_applications(application)}
+        child_keys |= {
+            item
+            for item in managed_resource_keys(application)
+            if (item.group, item.kind) == (APPLICATION_SETS.group, APPLICATION_SETS.kind)
+        }
+        if child_keys - {application_resource_key(key)}:
+            parents.append(
+                ParentObject(
+                    application_resource_key(key),
+                    frozenset(child_keys) - {application_resource_key(key)},
+                    parse_application(application).is_automated,
+                )
+            )
         for owner in application.metadata.owner_references:
-            if owner.kind == SETS.kind:
-                sets.setdefault(Item(SETS.group, SETS.kind, place[0], owner.name), set()).add(item_at(place))
-    return found + [Maker(item, frozenset(made), makes_again=True) for item, made in sorted(sets.items())]
+            if owner.kind == APPLICATION_SETS.kind:
+                children_by_set.setdefault(
+                    ResourceKey(APPLICATION_SETS.group, APPLICATION_SETS.kind, key[0], owner.name), set()
+                ).add(application_resource_key(key))
+    return parents + [
+        ParentObject(item, frozenset(made), recreates_children=True) for item, made in sorted(children_by_set.items())
+    ]
 
 
-def found_object(resource: Resource, meta: Metadata) -> Found:
-    item = Item(resource.group, resource.kind, meta.namespace, meta.name)
-    return Found(
-        item=item,
+def observed_object(resource: Resource, meta: ObjectMeta) -> ObservedObject:
+    key = ResourceKey(resource.group, resource.kind, meta.namespace, meta.name)
+    return ObservedObject(
+        key=key,
         uid=meta.uid,
-        resource=str(resource),
-        owners=tuple(owner.uid for owner in meta.owner_references),
-        mark=_mark(item, meta.annotations.get(TRACKING, "")),
-        label=meta.labels.get(LABEL, ""),
+        resource_name=str(resource),
+        owner_uids=tuple(owner.uid for owner in meta.owner_references),
+        tracking_instance=_tracking_instance(key, meta.annotations.get(TRACKING_ANNOTATION, "")),
+        label_instance=meta.labels.get(TRACKING_LABEL, ""),
         finalizers=meta.finalizers,
-        is_kept=_is_kept(meta.annotations),
+        is_kept=_is_deletion_disabled(meta.annotations),
         is_deleting=bool(meta.deletion_timestamp),
     )
 
 
-def _mark(item: Item, text: str) -> str:
+def _tracking_instance(key: ResourceKey, tracking_id: str) -> str:
     """Instance name from a tracking ID; empty if the ID names another object, from which it was copied.
 
     The namespace is not compared for cluster-scoped objects.
     """
-    instance, _, named = text.partition(":")
-    kind, _, place = named.partition(":")
-    namespace, _, name = place.partition("/")
-    is_own = kind == f"{item.group}/{item.kind}" and name == item.name and item.namespace in {"", namespace}
+    instance, _, target = tracking_id.partition(":")
+    kind, _, target_name = target.partition(":")
+    namespace, _, name = target_name.partition("/")
+    is_own = kind == f"{key.group}/{key.kind}" and name == key.name and key.namespace in {"", namespace}
     return instance if is_own else ""
 
 
-def _is_kept(annotations: Mapping[str, str]) -> bool:
-    options = {option.strip() for option in annotations.get(OPTIONS, "").split(",")}
-    return "Delete=false" in options or annotations.get(POLICY) == "keep"
+def _is_deletion_disabled(annotations: Mapping[str, str]) -> bool:
+    options = {option.strip() for option in annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")}
+    return "Delete=false" in options or annotations.get(HELM_POLICY_ANNOTATION) == "keep"
 
 
-def names_of(items: Iterable[Item], most: int = 3) -> str:
-    named = [str(item) for item in items]
-    more = f" and {len(named) - most} more" if len(named) > most else ""
-    return ", ".join(named[:most]) + more
+def summarize_keys(keys: Iterable[ResourceKey], limit: int = 3) -> str:
+    names = [str(item) for item in keys]
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

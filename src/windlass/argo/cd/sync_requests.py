@@ -5,40 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import RUN_ID, Application
+from windlass.argo.cd.applications import RUN_ID_KEY, Application
 
 if TYPE_CHECKING:
-    from windlass.kube.client.objects import Plain
+    from windlass.kube.client.objects import RawObject
 
-USER = "windlass"
+USERNAME = "windlass"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SyncRequest:
     """What to sync. If `resources` is empty, everything is synced."""
 
     revisions: tuple[str, ...]
     run_id: str
-    resources: tuple[Plain, ...] = ()
+    resources: tuple[RawObject, ...] = ()
 
 
-def sync_operation(application: Application, wish: Wish) -> Plain:
+def sync_operation(application: Application, request: SyncRequest) -> RawObject:
     """The `operation` field: sources, options, retries and pruning come from the Application's spec.
 
     Revisions, run ID and resources come from the request. A sync of selected resources never prunes.
     """
     spec = application.spec
     policy = spec.sync_policy if spec else None
-    sync: Plain = _sourced(application, wish.revisions)
+    sync: RawObject = _source_fields(application, request.revisions)
     if policy and policy.sync_options:
         sync["syncOptions"] = policy.sync_options
-    if policy and policy.automated and policy.automated.prune and not wish.resources:
+    if policy and policy.automated and policy.automated.prune and not request.resources:
         sync["prune"] = True
-    if wish.resources:
-        sync["resources"] = list(wish.resources)
-    operation: Plain = {
-        "initiatedBy": {"username": USER, "automated": False},
-        "info": [{"name": RUN_ID, "value": wish.run_id}],
+    if request.resources:
+        sync["resources"] = list(request.resources)
+    operation: RawObject = {
+        "initiatedBy": {"username": USERNAME, "automated": False},
+        "info": [{"name": RUN_ID_KEY, "value": request.run_id}],
         "sync": sync,
     }
     if policy and policy.retry:
@@ -46,9 +46,9 @@ def sync_operation(application: Application, wish: Wish) -> Plain:
     return operation
 
 
-def _sourced(application: Application, revisions: tuple[str, ...]) -> Plain:
+def _source_fields(application: Application, revisions: tuple[str, ...]) -> RawObject:
     spec = application.spec
     if spec and spec.sources:
         return {"sources": spec.sources, "revisions": list(revisions)}
-    found: Plain = {"revision": revisions[0]} if revisions else {}
-    return {"source": spec.source, **found} if spec and spec.source else found
+    fields: RawObject = {"revision": revisions[0]} if revisions else {}
+    return {"source": spec.source, **fields} if spec and spec.source else fields

@@ -7,32 +7,33 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.application_watch import TICK
-from windlass.argo.cd.applications import Place, parent_of, parse, requested_run, rows_out_of_sync
-from windlass.argo.cd.parent_sync import Definitions
-from windlass.argo.cd.sync_requests import Wish
+from windlass.argo.cd.application_resources import out_of_sync_resources
+from windlass.argo.cd.application_watch import POLL_INTERVAL
+from windlass.argo.cd.applications import ObjectKey, parse_application, parse_parent, requested_run_id
+from windlass.argo.cd.parent_sync import ParentSync
+from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.core.platform import gates
-from windlass.core.platform.events import Level, NodeStarted, NodeWaits, Noticed
-from windlass.core.platform.gates import Failed, Open, Reason, RefreshNeeded, Seen, Wait, Wanted
+from windlass.core.platform.events import Level, NodeStarted, NodeWaiting, Notice
+from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Reason, RefreshNeeded, Wait
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
-from windlass.core.platform.model.snapshots import ApplicationState, Parent, wanted_revisions
-from windlass.core.platform.outcomes import Ended
-from windlass.core.platform.planning.plans import why_sync
+from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, desired_revisions
+from windlass.core.platform.outcomes import StepResult
+from windlass.core.platform.planning.plans import sync_reason
 from windlass.kube.api_errors import KubeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from datetime import datetime
 
-    from windlass.argo.cd.application_watch import Applications, Follower
-    from windlass.argo.cd.application_writer import Writer
-    from windlass.core.platform.events import Tell
-    from windlass.core.platform.model.applications import Application
+    from windlass.argo.cd.application_watch import ApplicationsWatch, ApplicationWatch
+    from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.core.platform.events import EmitEvent
+    from windlass.core.platform.model.applications import ApplicationNode
     from windlass.core.platform.model.snapshots import ResourceState
     from windlass.core.platform.planning.plans import Step
     from windlass.kube.clocks import Clock
 
-AFTER_SYNC = frozenset({
+POST_SYNC_REASONS = frozenset({
     Reason.PROGRESSING, Reason.SUSPENDED, Reason.MISSING, Reason.UNKNOWN, Reason.NOT_STABLE, Reason.NO_ACTIVITY,
     Reason.OUT_OF_TIME,
 })  # fmt: skip
@@ -43,257 +44,269 @@ NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class SyncContext:
     """What all sync steps of a run share."""
 
-    applications: Applications
-    writer: Writer
-    read: Callable[[ResourceRef], Awaitable[ResourceState | None]]
+    applications: ApplicationsWatch
+    writer: ApplicationWriter
+    read_resource: Callable[[ResourceRef], Awaitable[ResourceState | None]]
     clock: Clock
     now: Callable[[], datetime]
     """Current time on the API server's clock."""
-    tell: Tell
+    emit: EmitEvent
     run_id: str
-    argocd: str
-    nodes: Mapping[str, Application]
-    parents: Mapping[str, Parent]
+    argocd_namespace: str
+    nodes: Mapping[str, ApplicationNode]
+    parents: Mapping[str, ParentApplication]
     """Parent Application of each node, as of the plan."""
-    waits: dict[str, str] = field(default_factory=dict)
+    waiting_for: dict[str, str] = field(default_factory=dict)
     """What each node is waiting for, as last reported."""
 
-    def place(self, ref: ApplicationRef) -> Place:
-        return (ref.namespace or self.argocd, ref.name)
+    def object_key(self, ref: ApplicationRef) -> ObjectKey:
+        return (ref.namespace or self.argocd_namespace, ref.name)
 
 
-class Steps:
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-        self._definitions = Definitions(stage.applications, stage.writer, stage.now, stage.run_id)
-        targets = [node.target for node in stage.nodes.values()]
-        self._places = frozenset(stage.place(target) for target in targets if isinstance(target, ApplicationRef))
+class SyncSteps:
+    def __init__(self, context: SyncContext) -> None:
+        self._context = context
+        self._parent_sync = ParentSync(context.applications, context.writer, context.now, context.run_id)
+        targets = [node.target for node in context.nodes.values()]
+        self._node_keys = frozenset(
+            context.object_key(target) for target in targets if isinstance(target, ApplicationRef)
+        )
 
-    async def carry_out(self, step: Step) -> Ended:
+    async def execute(self, step: Step) -> StepResult:
         """Run the step to its end, with up to the node's number of attempts.
 
         A lost race is retried once without counting as an attempt.
         """
-        node, attempt, was_raced = self._stage.nodes[step.name], 1, False
+        node, attempt, has_raced = self._context.nodes[step.name], 1, False
         while True:
-            self._stage.tell(NodeStarted(step.name, step.verb, attempt))
-            this = _Attempt(self._stage, self._definitions, node, self._places)
-            judgement = await this.judgement(is_first=attempt == 1 and not was_raced)
-            if not was_raced and is_raced(judgement):
-                was_raced = True
+            self._context.emit(NodeStarted(step.name, step.verb, attempt))
+            sync_attempt = _SyncAttempt(self._context, self._parent_sync, node, self._node_keys)
+            decision = await sync_attempt.run(is_first=attempt == 1 and not has_raced)
+            if not has_raced and is_race(decision):
+                has_raced = True
                 continue
             pause = node.retries.pause_after(attempt)
-            if isinstance(judgement, Open) or pause is None or judgement.is_final:
-                return Ended(judgement, attempt)
-            told = f"attempt {attempt} failed: {judgement.detail}; the next one in {pause.total_seconds():g} s"
-            self._stage.tell(Noticed(Level.WARN, told, step.name))
-            self._stage.waits[step.name] = told
-            await self._stage.clock.sleep(pause.total_seconds())
+            if isinstance(decision, Open) or pause is None or decision.is_final:
+                return StepResult(decision, attempt)
+            message = f"attempt {attempt} failed: {decision.detail}; the next one in {pause.total_seconds():g} s"
+            self._context.emit(Notice(Level.WARN, message, step.name))
+            self._context.waiting_for[step.name] = message
+            await self._context.clock.sleep(pause.total_seconds())
             attempt += 1
 
 
-def is_raced(judgement: Open | Failed) -> bool:
+def is_race(decision: Open | Failed) -> bool:
     """Whether another client's operation replaced ours, or two syncs created one namespace and Argo CD failed one."""
-    if not isinstance(judgement, Failed):
+    if not isinstance(decision, Failed):
         return False
-    return judgement.reason is Reason.OVERTAKEN or NAMESPACE_RACE.search(judgement.detail) is not None
+    return decision.reason is Reason.OVERTAKEN or NAMESPACE_RACE.search(decision.detail) is not None
 
 
-class _Attempt:
-    def __init__(self, stage: Stage, definitions: Definitions, node: Application, places: frozenset[Place]) -> None:
-        self._stage = stage
-        self._definitions = definitions
+class _SyncAttempt:
+    def __init__(
+        self, context: SyncContext, parent_sync: ParentSync, node: ApplicationNode, node_keys: frozenset[ObjectKey]
+    ) -> None:
+        self._context = context
+        self._parent_sync = parent_sync
         self._node = node
-        self._places = places
-        self._told: tuple[str, str] = ("", "")
-        self._began = stage.now()
+        self._node_keys = node_keys
+        self._last_wait: tuple[str, str] = ("", "")
+        self._started = context.now()
 
-    async def judgement(self, *, is_first: bool) -> Open | Failed:
+    async def run(self, *, is_first: bool) -> Open | Failed:
         target = self._node.target
         if isinstance(target, ResourceRef):
-            return await self._resource(target)
-        place = self._stage.place(target)
-        with self._stage.applications.following(place) as follower:
-            if failed := await self._defined(place, follower):
+            return await self._await_resource(target)
+        key = self._context.object_key(target)
+        with self._context.applications.watch(key) as watch:
+            if failed := await self._ensure_defined(key, watch):
                 return failed
             if not is_first:
-                await self._looked_at_again(follower)
-            return await self._synced(follower)
+                await self._refresh_after_failure(watch)
+            return await self._sync(watch)
 
-    async def _looked_at_again(self, follower: Follower) -> None:
+    async def _refresh_after_failure(self, watch: ApplicationWatch) -> None:
         """Request a refresh and wait for it: the status may predate the failed attempt."""
-        if follower.current is not None and await self._refreshed(follower):
-            while follower.state and follower.state.refresh_requested and not self._is_late():
-                await follower.next()
+        if watch.current is not None and await self._request_refresh(watch):
+            while watch.state and watch.state.refresh_requested and not self._is_timed_out():
+                await watch.wait_for_change()
 
-    async def _resource(self, ref: ResourceRef) -> Open | Failed:
-        wanted = Wanted((), (), self._node.patience)
-        seen = gates.first_seen(await self._stage.read(ref), self._stage.now())
-        while isinstance(judgement := gates.judge(wanted, seen, self._stage.now()), Wait | RefreshNeeded):
-            self._waits(judgement)
-            await self._stage.clock.sleep(TICK)
-            seen = gates.followed(seen, await self._stage.read(ref), self._stage.now())
-        return replace(judgement, is_final=True) if isinstance(judgement, Failed) else judgement
+    async def _await_resource(self, ref: ResourceRef) -> Open | Failed:
+        target = GateTarget((), (), self._node.timing)
+        history = gates.start_history(await self._context.read_resource(ref), self._context.now())
+        while isinstance(decision := gates.evaluate_gate(target, history, self._context.now()), Wait | RefreshNeeded):
+            self._report_wait(decision)
+            await self._context.clock.sleep(POLL_INTERVAL)
+            history = gates.extend_history(history, await self._context.read_resource(ref), self._context.now())
+        return replace(decision, is_final=True) if isinstance(decision, Failed) else decision
 
-    async def _defined(self, place: Place, follower: Follower) -> Failed | None:
+    async def _ensure_defined(self, key: ObjectKey, watch: ApplicationWatch) -> Failed | None:
         """Wait until the Application exists as its parent defines it; sync the parent if needed. `None` on success."""
-        planned = self._stage.parents.get(self._node.name)
-        is_moved = planned is not None and not planned.is_followed and place not in self._definitions.brought
-        asked = False
-        while follower.current is None or (is_moved and not asked):
-            parent = planned or self._parent_of(place)
-            if parent and not parent.is_automated and not asked:
-                asked = True
-                self._waits(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
-                if why := await self._definitions.bring(parent, place):
-                    return Failed(Reason.OPERATION_FAILED, why)
-            if follower.current is None:
-                if failed := self._broken_root():
+        planned_parent = self._context.parents.get(self._node.name)
+        is_outdated = (
+            planned_parent is not None
+            and not planned_parent.is_child_in_sync
+            and key not in self._parent_sync.synced_children
+        )
+        sync_requested = False
+        while watch.current is None or (is_outdated and not sync_requested):
+            parent = planned_parent or self._find_parent(key)
+            if parent and not parent.is_automated and not sync_requested:
+                sync_requested = True
+                self._report_wait(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
+                if failure := await self._parent_sync.sync_child(parent, key):
+                    return Failed(Reason.OPERATION_FAILED, failure)
+            if watch.current is None:
+                if failed := self._root_failure():
                     return failed
                 detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
-                if self._is_late():
+                if self._is_timed_out():
                     return Failed(Reason.ABSENT, detail, is_final=True)
-                self._waits(Wait(Reason.ABSENT, detail))
-                await follower.next()
+                self._report_wait(Wait(Reason.ABSENT, detail))
+                await watch.wait_for_change()
             elif parent is None or parent.is_automated:
                 break
         return None
 
-    def _broken_root(self) -> Failed | None:
+    def _root_failure(self) -> Failed | None:
         """Failure if the root Application reports errors after the grace period, in which they may resolve."""
-        root = self._stage.applications.view.get((self._stage.argocd, root_application.NAME))
-        errors = parse(root).errors if root else ()
-        if not errors or self._stage.now() - self._began < self._node.patience.degraded_grace:
+        root = self._context.applications.view.get((self._context.argocd_namespace, root_application.NAME))
+        errors = parse_application(root).errors if root else ()
+        if not errors or self._context.now() - self._started < self._node.timing.degraded_grace:
             return None
         return Failed(Reason.ERROR_CONDITION, f"{root_application.NAME}, which should define it: {errors[0]}")
 
-    def _parent_of(self, place: Place) -> Parent | None:
-        found = self._stage.applications.parent_of(place)
-        return parent_of(found, is_followed=False) if found else None
+    def _find_parent(self, key: ObjectKey) -> ParentApplication | None:
+        application = self._context.applications.find_parent(key)
+        return parse_parent(application, is_child_in_sync=False) if application else None
 
-    async def _synced(self, follower: Follower) -> Open | Failed:
+    async def _sync(self, watch: ApplicationWatch) -> Open | Failed:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
-        follower.catch_up()  # the parent may have changed it just now
-        while follower.current is not None:
-            state = parse(follower.current)
-            wanted = wanted_revisions(state)
-            waiting = _not_yet(state, wanted)
-            if waiting is None:
-                if not why_sync(state, wanted):
-                    return await self._gate(follower, gates.first_seen(state, self._stage.now()), wanted, "")
-                wish = Wish(wanted, self._stage.run_id, self._own_resources(follower))
-                answer = await self._stage.writer.try_sync(follower.current, wish)
-                if isinstance(answer, str):
-                    return Failed(Reason.OPERATION_FAILED, answer)
-                if answer is not None:
-                    seen = gates.first_seen(state, self._stage.now())
-                    follower.wrote(answer)
-                    seen = gates.followed(seen, parse(answer), self._stage.now())
-                    return await self._gate(follower, seen, wanted, self._stage.run_id)
-            elif failed := self._given_up(state, waiting):
+        watch.catch_up()  # the parent may have changed it just now
+        while watch.current is not None:
+            state = parse_application(watch.current)
+            revisions = desired_revisions(state)
+            wait = _wait_before_sync(state, revisions)
+            if wait is None:
+                if not sync_reason(state, revisions):
+                    return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
+                request = SyncRequest(revisions, self._context.run_id, self._non_node_resources(watch))
+                response = await self._context.writer.try_sync(watch.current, request)
+                if isinstance(response, str):
+                    return Failed(Reason.OPERATION_FAILED, response)
+                if response is not None:
+                    history = gates.start_history(state, self._context.now())
+                    watch.record_write(response)
+                    history = gates.extend_history(history, parse_application(response), self._context.now())
+                    return await self._await_gate(watch, history, revisions, self._context.run_id)
+            elif failed := self._timeout_failure(state, wait):
                 return failed
             else:
-                self._waits(waiting)
-            await follower.next()
+                self._report_wait(wait)
+            await watch.wait_for_change()
         return Failed(Reason.ABSENT, "it was deleted")
 
-    def _given_up(self, state: ApplicationState, waiting: Wait) -> Failed | None:
+    def _timeout_failure(self, state: ApplicationState, wait: Wait) -> Failed | None:
         """Failure if no sync could be requested within the timeout; error conditions have a shorter grace period."""
-        patience, waited = self._node.patience, self._stage.now() - self._began
-        if waiting.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
+        patience, waited = self._node.timing, self._context.now() - self._started
+        if wait.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
             return Failed(Reason.ERROR_CONDITION, str(state.errors[0]))
-        if self._is_late():
-            detail = f"{waiting.detail}, after {patience.sync.total_seconds():g} s"
-            return Failed(waiting.reason, detail, is_final=waiting.reason is Reason.DELETING)
+        if self._is_timed_out():
+            detail = f"{wait.detail}, after {patience.sync.total_seconds():g} s"
+            return Failed(wait.reason, detail, is_final=wait.reason is Reason.DELETING)
         return None
 
-    def _own_resources(self, follower: Follower) -> tuple[dict[str, str], ...]:
+    def _non_node_resources(self, watch: ApplicationWatch) -> tuple[dict[str, str], ...]:
         """Out-of-sync resources that are not nodes; empty, which syncs everything, if none or all of them are nodes.
 
         Nodes that the Application defines are left out because they have sync steps of their own.
         """
-        application = follower.current
+        application = watch.current
         assert application is not None
-        everything = rows_out_of_sync(application, without=())
-        own = rows_out_of_sync(application, without=self._places)
-        return tuple(own) if len(own) < len(everything) else ()
+        everything = out_of_sync_resources(application, exclude=())
+        non_nodes = out_of_sync_resources(application, exclude=self._node_keys)
+        return tuple(non_nodes) if len(non_nodes) < len(everything) else ()
 
-    async def _gate(self, follower: Follower, seen: Seen, revisions: tuple[str, ...], run_id: str) -> Open | Failed:
-        assert follower.current is not None
-        wanted = Wanted(revisions, parse(follower.current).sources, self._node.patience, run_id or None)
+    async def _await_gate(
+        self, watch: ApplicationWatch, history: GateHistory, revisions: tuple[str, ...], run_id: str
+    ) -> Open | Failed:
+        assert watch.current is not None
+        target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
         while True:
-            moved = _moved(wanted, seen)
-            if isinstance(moved, Failed):
-                return moved
-            judgement = moved or gates.judge(wanted, seen, self._stage.now())
-            if isinstance(judgement, Open):
-                return judgement
-            if isinstance(judgement, Failed):
-                await self._end_operation(follower)
-                return replace(judgement, is_final=seen.succeeded_since is not None and judgement.reason in AFTER_SYNC)
-            if isinstance(judgement, RefreshNeeded) and await self._refreshed(follower):
-                seen = gates.followed(seen, follower.state, self._stage.now())
+            overtaken = _check_overtaken(target, history)
+            if isinstance(overtaken, Failed):
+                return overtaken
+            decision = overtaken or gates.evaluate_gate(target, history, self._context.now())
+            if isinstance(decision, Open):
+                return decision
+            if isinstance(decision, Failed):
+                await self._end_operation(watch)
+                return replace(
+                    decision, is_final=history.succeeded_since is not None and decision.reason in POST_SYNC_REASONS
+                )
+            if isinstance(decision, RefreshNeeded) and await self._request_refresh(watch):
+                history = gates.extend_history(history, watch.state, self._context.now())
                 continue
-            self._waits(judgement)
-            if await follower.next():
-                seen = gates.followed(seen, follower.state, self._stage.now())
+            self._report_wait(decision)
+            if await watch.wait_for_change():
+                history = gates.extend_history(history, watch.state, self._context.now())
 
-    async def _refreshed(self, follower: Follower) -> bool:
+    async def _request_refresh(self, watch: ApplicationWatch) -> bool:
         """Request a refresh; return whether the request was written."""
-        assert follower.current is not None
-        answer = await self._stage.writer.try_refresh(follower.current)
-        if answer is not None:
-            follower.wrote(answer)
-        return answer is not None
+        assert watch.current is not None
+        response = await self._context.writer.try_refresh(watch.current)
+        if response is not None:
+            watch.record_write(response)
+        return response is not None
 
-    async def _end_operation(self, follower: Follower) -> None:
+    async def _end_operation(self, watch: ApplicationWatch) -> None:
         """End the operation if this run requested it: a failed step must not leave one running."""
-        application = follower.current
-        if application is None or requested_run(application) != self._stage.run_id:
+        application = watch.current
+        if application is None or requested_run_id(application) != self._context.run_id:
             return
         try:
-            await self._stage.writer.end_operation(application)
+            await self._context.writer.end_operation(application)
         except KubeError as error:
-            self._stage.tell(Noticed(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
+            self._context.emit(Notice(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
 
-    def _is_late(self) -> bool:
-        return self._stage.now() - self._began >= self._node.patience.sync
+    def _is_timed_out(self) -> bool:
+        return self._context.now() - self._started >= self._node.timing.sync
 
-    def _waits(self, waiting: Wait | RefreshNeeded) -> None:
-        trouble = self._stage.applications.trouble
-        told = (str(waiting.reason), f"no news from the server: {trouble}" if trouble else waiting.detail)
-        if told != self._told:
-            self._told = told
-            self._stage.waits[self._node.name] = told[1]
-            self._stage.tell(NodeWaits(self._node.name, *told))
+    def _report_wait(self, wait: Wait | RefreshNeeded) -> None:
+        problem = self._context.applications.connection_problem
+        reason_and_detail = (str(wait.reason), f"no news from the server: {problem}" if problem else wait.detail)
+        if reason_and_detail != self._last_wait:
+            self._last_wait = reason_and_detail
+            self._context.waiting_for[self._node.name] = reason_and_detail[1]
+            self._context.emit(NodeWaiting(self._node.name, *reason_and_detail))
 
 
-def _not_yet(state: ApplicationState, wanted: tuple[str, ...]) -> Wait | None:
+def _wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wait | None:
     """Why no sync can be requested now; `None` if one can."""
     if state.is_deleting:
         return Wait(Reason.DELETING, "it is being deleted")
     if state.operation_requested:
         return Wait(Reason.OPERATION_RUNNING, "an operation that is not ours waits or runs")
-    if not wanted or not state.sources:
+    if not revisions or not state.sources:
         return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
     return None
 
 
-def _moved(wanted: Wanted, seen: Seen) -> Failed | RefreshNeeded | None:
+def _check_overtaken(target: GateTarget, history: GateHistory) -> Failed | RefreshNeeded | None:
     """Failure or refresh if the sources or the resolved revision changed: this sync can no longer be verified."""
-    state = seen.last
+    state = history.latest
     if not isinstance(state, ApplicationState):
         return None
-    if state.sources != wanted.sources:
+    if state.sources != target.sources:
         return Failed(Reason.OVERTAKEN, "its definition has changed meanwhile")
-    if not state.is_moving or state.refresh_requested or state.revisions == wanted.revisions:
+    if not state.has_mutable_revision or state.refresh_requested or state.revisions == target.revisions:
         return None
-    told = f"what it follows has moved to {gates.short(state.revisions)} meanwhile"
-    if wanted.run_id is None:
-        return Failed(Reason.OVERTAKEN, told)
-    if seen.succeeded_since is None or state.revisions in seen.earlier_revisions:
+    detail = f"what it follows has moved to {gates.abbreviate(state.revisions)} meanwhile"
+    if target.run_id is None:
+        return Failed(Reason.OVERTAKEN, detail)
+    if history.succeeded_since is None or state.revisions in history.earlier_revisions:
         return None
-    return Failed(Reason.OVERTAKEN, told) if seen.refresh_asked else RefreshNeeded(Reason.OVERTAKEN, told)
+    return Failed(Reason.OVERTAKEN, detail) if history.was_refreshed else RefreshNeeded(Reason.OVERTAKEN, detail)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 CONFIG_MAP = "argocd-cm"
-PREFIX = "resource.customizations.health."
-TOGETHER = "resource.customizations"
+HEALTH_KEY_PREFIX = "resource.customizations.health."
+LEGACY_KEY = "resource.customizations"
 """Key of the legacy format: one YAML document for all kinds, in which a name may be a pattern."""
 
 
@@ -44,23 +44,23 @@ class HealthScripts:
 
 
 @cache
-def embedded() -> HealthScripts:
+def embedded_scripts() -> HealthScripts:
     """Scripts shipped with Windlass, for the most important kinds."""
     files = resources.files("windlass.argo.health").joinpath("checks").iterdir()
-    named = {file.name.removesuffix(".lua"): file.read_text() for file in sorted(files, key=lambda file: file.name)}
-    return HealthScripts({_kind(name): HealthScript(text, "windlass") for name, text in named.items()})
+    texts = {file.name.removesuffix(".lua"): file.read_text() for file in sorted(files, key=lambda file: file.name)}
+    return HealthScripts({_parse_kind(name): HealthScript(text, "windlass") for name, text in texts.items()})
 
 
-def mounted(files: Mapping[tuple[str, str], str], origin: str = "a mounted file") -> HealthScripts:
+def mounted_scripts(files: Mapping[tuple[str, str], str], origin: str = "a mounted file") -> HealthScripts:
     """Scripts from files, keyed by group and kind."""
     return HealthScripts({ResourceKind(*key): HealthScript(text, origin) for key, text in files.items()})
 
 
-def of_config_map(data: Mapping[str, str]) -> HealthScripts:
+def parse_config_map(data: Mapping[str, str]) -> HealthScripts:
     """Scripts in Argo CD's ConfigMap; as in Argo CD, a kind's own key takes precedence over the legacy document."""
     exact: dict[ResourceKind, HealthScript] = {}
     patterns = []
-    for name, text in _together(data.get(TOGETHER) or ""):
+    for name, text in _parse_legacy_document(data.get(LEGACY_KEY) or ""):
         script = HealthScript(text, CONFIG_MAP)
         if "*" in name:
             patterns.append((name, script))
@@ -68,15 +68,15 @@ def of_config_map(data: Mapping[str, str]) -> HealthScripts:
             group, _, kind = name.rpartition("/")
             exact[ResourceKind(group, kind)] = script
     for key, text in data.items():
-        if key.startswith(PREFIX) and text:
-            exact[_kind(key.removeprefix(PREFIX))] = HealthScript(text, CONFIG_MAP)
+        if key.startswith(HEALTH_KEY_PREFIX) and text:
+            exact[_parse_kind(key.removeprefix(HEALTH_KEY_PREFIX))] = HealthScript(text, CONFIG_MAP)
     return HealthScripts(exact, tuple(patterns))
 
 
-def _together(text: str) -> Iterator[tuple[str, str]]:
+def _parse_legacy_document(text: str) -> Iterator[tuple[str, str]]:
     """Nothing if the document is invalid, which Argo CD cannot use either."""
     try:
-        document = yaml_documents.load(text.encode(), f"{CONFIG_MAP} {TOGETHER}") if text.strip() else {}
+        document = yaml_documents.load(text.encode(), f"{CONFIG_MAP} {LEGACY_KEY}") if text.strip() else {}
     except InvalidInput:
         return
     for name, rules in document.items() if isinstance(document, dict) else ():
@@ -85,7 +85,7 @@ def _together(text: str) -> Iterator[tuple[str, str]]:
             yield name, script
 
 
-def _kind(name: str) -> ResourceKind:
+def _parse_kind(name: str) -> ResourceKind:
     """Parse `<group>_<Kind>`; for the core group `<Kind>` or `_<Kind>`."""
     group, _, kind = name.rpartition("_")
     return ResourceKind(group, kind)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.cli.connections import Access, connection
+from windlass.cli.connections import KubeconfigSource, connection
 from windlass.kube.api_errors import Forbidden, NotFound
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import Calls
+from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
@@ -25,25 +25,25 @@ SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "Se
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 
 
-class _Word(msgspec.Struct, frozen=True):
+class _StatusField(msgspec.Struct, frozen=True):
     status: str = "Unknown"
 
 
 class _ApplicationStatus(msgspec.Struct, frozen=True):
-    health: _Word = _Word()
-    sync: _Word = _Word()
+    health: _StatusField = _StatusField()
+    sync: _StatusField = _StatusField()
 
 
-class _Application(Typed, frozen=True):
+class _Application(TypedObject, frozen=True):
     status: _ApplicationStatus = _ApplicationStatus()
 
 
-def describe(access: Access, environ: Mapping[str, str]) -> list[str]:
-    return asyncio.run(_describe(connection(access, environ), environ))
+def describe(source: KubeconfigSource, environ: Mapping[str, str]) -> list[str]:
+    return asyncio.run(_describe(connection(source, environ), environ))
 
 
-async def _describe(source: Connection, environ: Mapping[str, str]) -> list[str]:
-    reader = KubeReader(Calls(HttpTransport(source, environ=environ)))
+async def _describe(target: Connection, environ: Mapping[str, str]) -> list[str]:
+    reader = KubeReader(CallSender(HttpTransport(target, environ=environ)))
     try:
         version = await reader.version()
         discovery = await reader.discover()
@@ -55,7 +55,9 @@ async def _describe(source: Connection, environ: Mapping[str, str]) -> list[str]
             f"applications  {await _applications(reader)}",
             f"calls         {reader.counts.total} requests, {reader.counts.writes} writes",
         ]
-        return lines + [f"no answer     {name}: announced, but its server does not answer" for name in discovery.silent]
+        return lines + [
+            f"no answer     {name}: announced, but its server does not answer" for name in discovery.unavailable
+        ]
     finally:
         await reader.close()
 
@@ -79,5 +81,5 @@ async def _applications(reader: KubeReader) -> str:
     except Forbidden:
         return "not readable with these rights"
     health = Counter(application.status.health.status for application in listing.items)
-    words = ", ".join(f"{number} {word}" for word, number in sorted(health.items()))
-    return f"{len(listing.items)}  ({words})" if words else "0"
+    summary = ", ".join(f"{number} {word}" for word, number in sorted(health.items()))
+    return f"{len(listing.items)}  ({summary})" if summary else "0"

@@ -9,21 +9,21 @@ import yaml
 
 from windlass.errors import InvalidInput
 from windlass.settings.platform_files import PlatformFile
-from windlass.settings.platforms import Assembled, assembled
-from windlass.settings.yaml_positions import Checked, checked
+from windlass.settings.platforms import PlatformDefinition, assemble_platform
+from windlass.settings.yaml_positions import ParsedFile, parse_file
 from windlass.simulation import stand_ins
-from windlass.simulation.stand_ins import Conduct
+from windlass.simulation.stand_ins import WorkloadProfile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAME = "development"
+ENVIRONMENT_NAME = "development"
 SPEED = 20.0
-VICTIM = "rook-ceph-cluster"
-MARK = ".windlass-demo"
-SECONDS = {"simple": 1, "operator": 1, "database": 2, "vault": 2, "storage-cluster": 3}
+FAILING_APPLICATION = "rook-ceph-cluster"
+MARKER_FILE = ".windlass-demo"
+PROFILE_SECONDS = {"simple": 1, "operator": 1, "database": 2, "vault": 2, "storage-cluster": 3}
 """Expected duration of an application, by profile."""
-DAG = """\
+PLATFORM_TEMPLATE = """\
 # The reference platform, with its limits for a cluster that is faster than any real one.
 apiVersion: windlass.dev/v1alpha1
 kind: Platform
@@ -33,8 +33,8 @@ spec:
   profiles:
 {profiles}
 """
-PROFILE = "    {name}: {{sync: 30s, health: 30s, degradedGrace: 1s, expected: {seconds}s}}"
-ENVIRONMENT = """\
+PROFILE_TEMPLATE = "    {name}: {{sync: 30s, health: 30s, degradedGrace: 1s, expected: {seconds}s}}"
+ENVIRONMENT_TEMPLATE = """\
 name: {name}
 domain: example.org
 gitRepository: {repository}
@@ -44,56 +44,65 @@ retries: {{maxAttempts: 1}}
 """
 
 
-def prepare(out: Path) -> None:
+def prepare_folder(out: Path) -> None:
     """Create the demo folder. An earlier demo or an empty folder is replaced; anything else that exists is refused."""
-    if out.exists() and not (out / MARK).exists() and not (out.is_dir() and not any(out.iterdir())):
+    if out.exists() and not (out / MARKER_FILE).exists() and not (out.is_dir() and not any(out.iterdir())):
         raise InvalidInput("this is not the folder of a demonstration", where=str(out), hint="name another by --out")
     try:
         if out.exists():
             shutil.rmtree(out)
         for folder in (out, out / "reports", out / "logs"):
             folder.mkdir(parents=True)
-        (out / MARK).touch()
-        _write(out, out / "repository")
+        (out / MARKER_FILE).touch()
+        _write_files(out, out / "repository")
     except OSError as error:
         raise InvalidInput(f"the folder cannot be written: {error.strerror}", where=str(out)) from None
 
 
-def _write(out: Path, repository: Path) -> None:
-    dag = DAG.format(profiles="\n".join(PROFILE.format(name=name, seconds=SECONDS[name]) for name in SECONDS))
+def _write_files(out: Path, repository: Path) -> None:
+    dag = PLATFORM_TEMPLATE.format(
+        profiles="\n".join(
+            PROFILE_TEMPLATE.format(name=name, seconds=PROFILE_SECONDS[name]) for name in PROFILE_SECONDS
+        )
+    )
     (out / "dag.yaml").write_text(dag)
-    (out / "environment.yaml").write_text(ENVIRONMENT.format(name=NAME, repository=repository.resolve()))
-    document = checked(dag.encode(), "dag.yaml", PlatformFile)
-    assert isinstance(document, Checked), document
-    found = assembled(document)
-    assert isinstance(found, Assembled), found
-    conducts = {name: Conduct(SPEED * took.total_seconds()) for name, took in found.platform.expected.items()}
-    for path, content in stand_ins.files(found.platform, str(repository.resolve()), conducts).items():
+    (out / "environment.yaml").write_text(
+        ENVIRONMENT_TEMPLATE.format(name=ENVIRONMENT_NAME, repository=repository.resolve())
+    )
+    document = parse_file(dag.encode(), "dag.yaml", PlatformFile)
+    assert isinstance(document, ParsedFile), document
+    definition = assemble_platform(document)
+    assert isinstance(definition, PlatformDefinition), definition
+    profiles = {
+        name: WorkloadProfile(SPEED * expected.total_seconds())
+        for name, expected in definition.platform.expected_durations.items()
+    }
+    for path, content in stand_ins.repository_files(definition.platform, str(repository.resolve()), profiles).items():
         file = repository / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else _rendered(content))
+        file.write_text(content if isinstance(content, str) else _yaml_text(content))
 
 
-def _rendered(content: Any) -> str:
+def _yaml_text(content: Any) -> str:
     return yaml.safe_dump_all(content if isinstance(content, list) else [content], sort_keys=False)
 
 
-def break_one(out: Path) -> str:
+def break_application(out: Path) -> str:
     """Set an image that cannot be pulled, with a short progress deadline."""
-    return _committed(out, "2", Conduct(is_failing=True, progress_deadline=round(2 * SPEED)))
+    return _commit_version(out, "2", WorkloadProfile(is_failing=True, progress_deadline=round(2 * SPEED)))
 
 
-def mend(out: Path) -> str:
-    return _committed(out, "3", Conduct(SPEED))
+def fix_application(out: Path) -> str:
+    return _commit_version(out, "3", WorkloadProfile(SPEED))
 
 
-def _committed(out: Path, version: str, conduct: Conduct) -> str:
-    file = out / "repository" / VICTIM / "all.yaml"
+def _commit_version(out: Path, version: str, profile: WorkloadProfile) -> str:
+    file = out / "repository" / FAILING_APPLICATION / "all.yaml"
     [before] = yaml.safe_load_all(file.read_text())
-    after = stand_ins.workload("Deployment", VICTIM, conduct)
+    after = stand_ins.workload_manifest("Deployment", FAILING_APPLICATION, profile)
     container = after["spec"]["template"]["spec"]["containers"][0]
     container["image"] = f"{container['image'].rpartition(':')[0]}:{version}"
-    file.write_text(_rendered(after))
+    file.write_text(_yaml_text(after))
     old = before["spec"]["template"]["spec"]["containers"][0]["image"]
-    why = "   # nobody can pull it" if conduct.is_failing else ""
-    return f"  {file.relative_to(out)}\n  - image: {old}\n  + image: {container['image']}{why}"
+    comment = "   # nobody can pull it" if profile.is_failing else ""
+    return f"  {file.relative_to(out)}\n  - image: {old}\n  + image: {container['image']}{comment}"

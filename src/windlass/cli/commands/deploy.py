@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windlass.core.platform.reporting.reports import Report
-    from windlass.operations.run.context import Access
+    from windlass.operations.run.context import RunContext
 
 
-def deployed(options: Mapping[str, Any], environ: Mapping[str, str], plan: str | None) -> Report:
+def run_deploy(options: Mapping[str, Any], environ: Mapping[str, str], plan: str | None) -> Report:
     """`plan` is the path of a plan file; the deploy is refused if the current plan differs from it."""
-    settings = session.loaded(options, environ, Action.DEPLOY)
-    approved = plan_files.read(plan, settings, Action.DEPLOY) if plan else None
+    settings = session.load_settings(options, environ, Action.DEPLOY)
+    approved_plan = plan_files.read_plan(plan, settings, Action.DEPLOY) if plan else None
     if settings.values["dry-run"].value:
-        found = session.planned(options, environ, settings, Action.DEPLOY)
-        deploy.check_approved(approved, found.plan, found.root)
-        return found.report
-    wish = deploy.Wish(
-        session.environment_of(settings),
-        settings.assembled.platform,
+        result = session.plan_action(options, environ, settings, Action.DEPLOY)
+        deploy.check_approved_plan(approved_plan, result.plan, result.root)
+        return result.report
+    request = deploy.DeployRequest(
+        session.environment_name(settings),
+        settings.definition.platform,
         settings.scope,
-        settings.assembled.stated,
-        session.root_of(settings),
-        approved,
+        settings.definition.explicit_dependencies,
+        session.root_application(settings),
+        approved_plan,
     )
 
-    async def act(access: Access) -> Report:
-        return await deploy.deploy(access, wish)
+    async def operation(context: RunContext) -> Report:
+        return await deploy.deploy(context, request)
 
-    return session.acted(options, environ, settings, Action.DEPLOY, act)
+    return session.run_session(options, environ, settings, Action.DEPLOY, operation)

@@ -16,18 +16,18 @@ from windlass.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from windlass.core.platform.planning.plan_documents import Approved
+    from windlass.core.platform.planning.plan_documents import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
     from windlass.settings.loader import Settings
 
-NEEDED = {Action.DEPLOY: Action.DEPLOY, Action.TEARDOWN: Action.VALIDATE}
+SETTINGS_ACTION = {Action.DEPLOY: Action.DEPLOY, Action.TEARDOWN: Action.VALIDATE}
 """By planned action: the action whose settings are required. The plan of a teardown needs no confirmation."""
-NEW = "make a new one: windlass plan --out FILE"
+NEW_PLAN_HINT = "make a new one: windlass plan --out FILE"
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
 
 
-class _Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PlanFileStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
     verb: Verb
     why: str
@@ -49,31 +49,31 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     environment: str
     scope: str
     root: str
-    steps: tuple[_Step, ...]
+    steps: tuple[_PlanFileStep, ...]
     unchanged: tuple[Name, ...]
     critical_path: _CriticalPath
     makespan: float
 
 
-def planned(options: Mapping[str, Any], environ: Mapping[str, str], action: str, out: str | None) -> Report:
-    wish = Action(action)
-    settings = session.loaded(options, environ, NEEDED[wish])
-    found = session.planned(options, environ, settings, wish)
+def run_plan(options: Mapping[str, Any], environ: Mapping[str, str], action: str, out: str | None) -> Report:
+    planned_action = Action(action)
+    settings = session.load_settings(options, environ, SETTINGS_ACTION[planned_action])
+    result = session.plan_action(options, environ, settings, planned_action)
     if out:
-        document = plan_documents.document(found.plan, _about(settings, wish), found.root)
-        _write(Path(out), msgspec.json.format(msgspec.json.encode(document), indent=2))
-    return found.report
+        document = plan_documents.plan_document(result.plan, _plan_header(settings, planned_action), result.root)
+        _write_plan(Path(out), msgspec.json.format(msgspec.json.encode(document), indent=2))
+    return result.report
 
 
-def read(path: str, settings: Settings, action: Action) -> Approved:
+def read_plan(path: str, settings: Settings, action: Action) -> ApprovedPlan:
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise InvalidInput(f"the plan cannot be read: {error.strerror}", where=path) from None
-    return understood(content, _about(settings, action), path)
+    return parse_plan(content, _plan_header(settings, action), path)
 
 
-def understood(content: bytes, about: Mapping[str, str], path: str) -> Approved:
+def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> ApprovedPlan:
     """Parse a plan file.
 
     Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for another action, environment
@@ -83,18 +83,20 @@ def understood(content: bytes, about: Mapping[str, str], path: str) -> Approved:
         file = msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes text from the file
-        what, _, place = text.partition(" - at `")
-        raise InvalidInput(f"this is no plan: {what}", where=f"{path}: {place.strip('`') or '$'}", hint=NEW) from None
-    for place, what in (*_of_something_else(file, about), *_contradictions(file)):
-        raise InvalidInput(what, where=f"{path}: {place}", hint=NEW)
+        what, _, json_path = text.partition(" - at `")
+        raise InvalidInput(
+            f"this is no plan: {what}", where=f"{path}: {json_path.strip('`') or '$'}", hint=NEW_PLAN_HINT
+        ) from None
+    for json_path, what in (*_header_mismatches(file, header), *_contradictions(file)):
+        raise InvalidInput(what, where=f"{path}: {json_path}", hint=NEW_PLAN_HINT)
     steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
-    return plan_documents.approved(steps, file.unchanged, file.root)
+    return plan_documents.build_approved_plan(steps, file.unchanged, file.root)
 
 
-def _of_something_else(file: PlanFile, about: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, wanted in about.items():
-        if (found := getattr(file, name)) != wanted:
-            yield f"$.{name}", f"this plan is for {name} {found!r}, not {wanted!r}"
+def _header_mismatches(file: PlanFile, header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, expected in header.items():
+        if (actual := getattr(file, name)) != expected:
+            yield f"$.{name}", f"this plan is for {name} {actual!r}, not {expected!r}"
 
 
 def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
@@ -103,9 +105,9 @@ def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
     for number, step in enumerate(file.steps):
         if step.name in seen:
             yield f"$.steps[{number}].name", f"{step.name} stands here a second time"
-        for place, name in enumerate(step.after):
+        for index, name in enumerate(step.after):
             if name not in seen:
-                yield f"$.steps[{number}].after[{place}]", f"{name} is no step before {step.name}"
+                yield f"$.steps[{number}].after[{index}]", f"{name} is no step before {step.name}"
         seen.add(step.name)
     for number, name in enumerate(file.unchanged):
         if name in seen:
@@ -113,12 +115,12 @@ def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
         seen.add(name)
 
 
-def _about(settings: Settings, action: Action) -> Mapping[str, str]:
-    scope, environment = str(settings.scope), session.environment_of(settings)
+def _plan_header(settings: Settings, action: Action) -> Mapping[str, str]:
+    scope, environment = str(settings.scope), session.environment_name(settings)
     return {"action": str(action), "environment": environment, "scope": scope}
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_plan(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content + b"\n")
     except OSError as error:

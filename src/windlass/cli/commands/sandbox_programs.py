@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from windlass.sandbox.controllers.programs import Process, Program
 
 IMAGES = ("windlass", "windlass[:@]*", "*/windlass", "*/windlass[:@]*")
-LONGEST_LINE = 2**24
+MAX_LINE_BYTES = 2**24
 
 
-def program(address: str, authority: bytes) -> Program:
+def windlass_program(address: str, authority: bytes) -> Program:
     """Run windlass as a child process, because a run needs its own environment and signal handlers."""
 
     async def run(process: Process) -> int:
         with tempfile.TemporaryDirectory(prefix="windlass-pod-") as folder:
             kubeconfig = Path(folder) / "kubeconfig"
             kubeconfig.touch(mode=0o600)
-            kubeconfig.write_text(kubeconfigs.rendered(address, process.token(), authority))
-            return await _run(process, kubeconfig)
+            kubeconfig.write_text(kubeconfigs.render_kubeconfig(address, process.token(), authority))
+            return await _run_windlass(process, kubeconfig)
 
     return run
 
 
-async def _run(process: Process, kubeconfig: Path) -> int:
+async def _run_windlass(process: Process, kubeconfig: Path) -> int:
     argv = process.argv[process.argv[:1] == ("windlass",) :]
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "windlass", *argv),
@@ -40,7 +40,7 @@ async def _run(process: Process, kubeconfig: Path) -> int:
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=STDOUT,
-        limit=LONGEST_LINE,
+        limit=MAX_LINE_BYTES,
     )
     assert child.stdout is not None
     try:

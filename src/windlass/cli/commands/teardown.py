@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windlass.core.platform.reporting.reports import Report
-    from windlass.operations.run.context import Access
+    from windlass.operations.run.context import RunContext
 
 
-def torn_down(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
-    settings = session.loaded(options, environ, Action.TEARDOWN)
+def run_teardown(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
+    settings = session.load_settings(options, environ, Action.TEARDOWN)
     if settings.values["dry-run"].value:
-        return session.planned(options, environ, settings, Action.TEARDOWN).report
-    wish = teardown.Wish(
-        session.environment_of(settings),
-        settings.assembled.platform,
+        return session.plan_action(options, environ, settings, Action.TEARDOWN).report
+    request = teardown.TeardownRequest(
+        session.environment_name(settings),
+        settings.definition.platform,
         settings.scope,
-        settings.assembled.stated,
-        session.policy_of(settings),
+        settings.definition.explicit_dependencies,
+        session.volume_policy(settings),
     )
 
-    async def act(access: Access) -> Report:
-        return await teardown.teardown(access, wish)
+    async def operation(context: RunContext) -> Report:
+        return await teardown.teardown(context, request)
 
-    return session.acted(options, environ, settings, Action.TEARDOWN, act)
+    return session.run_session(options, environ, settings, Action.TEARDOWN, operation)

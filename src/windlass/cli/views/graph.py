@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windlass.cli.views.graph_svg import svg
 from windlass.core.platform.model import scopes
 from windlass.core.platform.planning import schedules
-from windlass.core.platform.reporting.report_text import duration_words
+from windlass.core.platform.reporting.report_text import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,28 +21,28 @@ INDENT = "  "
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class GraphView:
     """The selected part of a platform, and its dependencies on the rest, each with the nodes that have it."""
 
     platform: Platform
     graph: Graph
-    outside: Mapping[str, tuple[str, ...]]
+    external_dependencies: Mapping[str, tuple[str, ...]]
 
 
-def view_of(platform: Platform, scope: Scope) -> View:
-    names = scopes.selected(platform, scope)
-    return View(platform, platform.graph.restricted_to(names), platform.graph.needed_from_outside(names))
+def graph_view(platform: Platform, scope: Scope) -> GraphView:
+    names = scopes.selected_nodes(platform, scope)
+    return GraphView(platform, platform.graph.subgraph(names), platform.graph.external_dependencies(names))
 
 
-def text(view: View) -> str:
+def text(view: GraphView) -> str:
     return "\n".join(_text(view))
 
 
-def _text(view: View) -> Iterator[str]:
+def _text(view: GraphView) -> Iterator[str]:
     platform, graph = view.platform, view.graph
-    edges = sum(map(len, graph.needs.values()))
+    edges = sum(map(len, graph.dependencies.values()))
     counts = ((len(graph.names), "application"), (edges, "dependency"), (len(graph.waves), "wave"))
-    yield f"platform {platform.name}: {', '.join(_counted(*count) for count in counts)}"
+    yield f"platform {platform.name}: {', '.join(_count_text(*count) for count in counts)}"
     width = max(map(len, graph.names), default=0)
     stacks = max((len(platform.applications[name].stack) for name in graph.names), default=0)
     for number, wave in enumerate(graph.waves, 1):
@@ -50,33 +50,35 @@ def _text(view: View) -> Iterator[str]:
         for name in wave:
             application = platform.applications[name]
             mark = "*" if application.critical else " "
-            after = f"after {', '.join(graph.needs[name])}" if graph.needs[name] else ""
+            after = f"after {', '.join(graph.dependencies[name])}" if graph.dependencies[name] else ""
             yield f"{INDENT}{mark} {name:<{width}}  {application.stack:<{stacks}}  {after}".rstrip()
     yield from _footer(view)
 
 
-def _footer(view: View) -> Iterator[str]:
+def _footer(view: GraphView) -> Iterator[str]:
     platform, graph = view.platform, view.graph
-    if view.outside:
+    if view.external_dependencies:
         yield "\nneeded from outside, and only checked"
-        yield from (f"{INDENT}  {name}  by {', '.join(by)}" for name, by in view.outside.items())
-    path = graph.critical_path(platform.expected)
-    limits = schedules.Limits(platform.max_parallel, platform.barrier)
-    takes = schedules.makespan(schedules.rehearsed(graph, platform.expected, limits))
+        yield from (
+            f"{INDENT}  {name}  by {', '.join(dependents)}" for name, dependents in view.external_dependencies.items()
+        )
+    path = graph.critical_path(platform.expected_durations)
+    limits = schedules.ScheduleLimits(platform.max_parallel, platform.barrier)
+    duration = schedules.makespan(schedules.estimate_timeline(graph, platform.expected_durations, limits))
     if path.names:
-        yield f"\n* critical; expected {duration_words(takes)}, {platform.max_parallel} at a time"
-        yield f"longest path {duration_words(path.duration)}: {' -> '.join(path.names)}"
+        yield f"\n* critical; expected {format_duration(duration)}, {platform.max_parallel} at a time"
+        yield f"longest path {format_duration(path.duration)}: {' -> '.join(path.names)}"
 
 
-def _counted(number: int, word: str) -> str:
-    many = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-    return f"{number} {word if number == 1 else many}"
+def _count_text(number: int, word: str) -> str:
+    plural = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+    return f"{number} {word if number == 1 else plural}"
 
 
-def mermaid(view: View) -> str:
+def mermaid(view: GraphView) -> str:
     ids = {name: f"n{number}" for number, name in enumerate(view.graph.names)}
     lines = ["graph LR"]
-    for number, (stack, names) in enumerate(_by_stack(view).items()):
+    for number, (stack, names) in enumerate(_nodes_by_stack(view).items()):
         lines.append(f'{INDENT}subgraph s{number}["{stack}"]')
         lines += [f'{INDENT * 2}{ids[name]}["{name}"]' for name in names]
         lines.append(f"{INDENT}end")
@@ -84,9 +86,9 @@ def mermaid(view: View) -> str:
     return "\n".join(lines)
 
 
-def dot(view: View) -> str:
+def dot(view: GraphView) -> str:
     lines = ["digraph platform {", f"{INDENT}rankdir=LR; node [shape=box];"]
-    for number, (stack, names) in enumerate(_by_stack(view).items()):
+    for number, (stack, names) in enumerate(_nodes_by_stack(view).items()):
         lines.append(f'{INDENT}subgraph cluster_{number} {{ label="{stack}";')
         lines += [f'{INDENT * 2}"{name}";' for name in names]
         lines.append(f"{INDENT}}}")
@@ -94,20 +96,20 @@ def dot(view: View) -> str:
     return "\n".join([*lines, "}"])
 
 
-def drawing(view: View) -> str:
+def drawing(view: GraphView) -> str:
     return svg(view.platform, view.graph)
 
 
-def _by_stack(view: View) -> Mapping[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _nodes_by_stack(view: GraphView) -> Mapping[str, list[str]]:
+    nodes: dict[str, list[str]] = {}
     for stack in view.platform.stacks:
-        if names := [name for name in stack.applications if name in view.graph.needs]:
-            found[stack.name] = names
-    return found
+        if names := [name for name in stack.applications if name in view.graph.dependencies]:
+            nodes[stack.name] = names
+    return nodes
 
 
-def _edges(view: View) -> list[tuple[str, str]]:
-    return [(name, dependency) for name, needed in view.graph.needs.items() for dependency in needed]
+def _edges(view: GraphView) -> list[tuple[str, str]]:
+    return [(name, dependency) for name, dependencies in view.graph.dependencies.items() for dependency in dependencies]
 
 
-FORMATS: Mapping[str, Callable[[View], str]] = {"text": text, "mermaid": mermaid, "dot": dot, "svg": drawing}
+FORMATS: Mapping[str, Callable[[GraphView], str]] = {"text": text, "mermaid": mermaid, "dot": dot, "svg": drawing}

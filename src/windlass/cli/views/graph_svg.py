@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from windlass.cli.views.graph_layout import BOX, layout
+from windlass.cli.views.graph_layout import BOX_HEIGHT, compute_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.graphs import Graph
 
-CHARACTER, PADDING, ALLEY, MARGIN, HEAD = 7.3, 10.0, 90.0, 24.0, 76.0
-LEGEND_ENTRY = 32.0
+CHARACTER_WIDTH, BOX_PADDING, COLUMN_GAP, MARGIN, HEADER_HEIGHT = 7.3, 10.0, 90.0, 24.0, 76.0
+LEGEND_ENTRY_WIDTH = 32.0
 STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1b1f24}"
     ".wave{fill:#57606a;font-size:11px}.title{font-size:14px;font-weight:bold}"
@@ -24,10 +24,10 @@ STYLE = (
 
 
 def svg(platform: Platform, graph: Graph) -> str:
-    made = layout(graph)
+    placement = compute_layout(graph)
     left, width = _columns(graph)
     total_width = max(left[-1] + width[-1] if left else 0.0, _legend_width(platform, graph)) + MARGIN
-    total_height = HEAD + made.total + MARGIN
+    total_height = HEADER_HEIGHT + placement.total_height + MARGIN
     size = f'viewBox="0 0 {total_width:.0f} {total_height:.0f}" width="{total_width:.0f}" height="{total_height:.0f}"'
     title = f"platform {escape(platform.name)}: {len(graph.names)} applications"
     parts = [
@@ -36,9 +36,12 @@ def svg(platform: Platform, graph: Graph) -> str:
         '<rect width="100%" height="100%" fill="#ffffff" stroke="none"/>',
         f'<text class="title" x="{MARGIN}" y="24">{title}</text>',
         *_legend(platform, graph),
-        *(f'<text class="wave" x="{x:.0f}" y="{HEAD - 10}">wave {number}</text>' for number, x in enumerate(left, 1)),
-        *_paths(platform, graph, made, (left, width)),
-        *_boxes(platform, graph, made, (left, width)),
+        *(
+            f'<text class="wave" x="{x:.0f}" y="{HEADER_HEIGHT - 10}">wave {number}</text>'
+            for number, x in enumerate(left, 1)
+        ),
+        *_paths(platform, graph, placement, (left, width)),
+        *_boxes(platform, graph, placement, (left, width)),
         "</svg>",
     ]
     return "\n".join(parts)
@@ -46,21 +49,21 @@ def svg(platform: Platform, graph: Graph) -> str:
 
 def _columns(graph: Graph) -> tuple[list[float], list[float]]:
     """Left edge and width of each column."""
-    widths = [max(map(len, wave)) * CHARACTER + 2 * PADDING for wave in graph.waves]
+    widths = [max(map(len, wave)) * CHARACTER_WIDTH + 2 * BOX_PADDING for wave in graph.waves]
     left: list[float] = []
     for number in range(len(widths)):
-        left.append(MARGIN if not number else left[-1] + widths[number - 1] + ALLEY)
+        left.append(MARGIN if not number else left[-1] + widths[number - 1] + COLUMN_GAP)
     return left, widths
 
 
 def _colours(platform: Platform) -> Mapping[str, tuple[str, str]]:
     """By stack: fill and line colour. Hue and lightness alternate, so that neighbouring stacks differ."""
     count = max(len(platform.stacks), 1)
-    found = {}
+    colours = {}
     for number, stack in enumerate(platform.stacks):
         hue, light = number * 360 * 5 // count % 360, (93, 84)[number % 2]
-        found[stack.name] = (f"hsl({hue},70%,{light}%)", f"hsl({hue},60%,{light // 2 - 6}%)")
-    return found
+        colours[stack.name] = (f"hsl({hue},70%,{light}%)", f"hsl({hue},60%,{light // 2 - 6}%)")
+    return colours
 
 
 def _shown_stacks(platform: Platform, graph: Graph) -> list[str]:
@@ -74,51 +77,54 @@ def _legend(platform: Platform, graph: Graph) -> Iterator[str]:
         fill, line = colours[stack]
         yield f'<rect x="{x:.0f}" y="36" width="12" height="12" rx="2" fill="{fill}" stroke="{line}"/>'
         yield f'<text x="{x + 17:.0f}" y="46">{escape(stack)}</text>'
-        x += LEGEND_ENTRY + len(stack) * CHARACTER
+        x += LEGEND_ENTRY_WIDTH + len(stack) * CHARACTER_WIDTH
 
 
 def _legend_width(platform: Platform, graph: Graph) -> float:
-    return MARGIN + sum(LEGEND_ENTRY + len(stack) * CHARACTER for stack in _shown_stacks(platform, graph))
+    return MARGIN + sum(LEGEND_ENTRY_WIDTH + len(stack) * CHARACTER_WIDTH for stack in _shown_stacks(platform, graph))
 
 
 Columns = tuple[list[float], list[float]]
 
 
-def _boxes(platform: Platform, graph: Graph, made: Layout, columns: Columns) -> Iterator[str]:
+def _boxes(platform: Platform, graph: Graph, placement: Layout, columns: Columns) -> Iterator[str]:
     colours = _colours(platform)
     for column, wave in enumerate(graph.waves):
         for name in wave:
             application = platform.applications[name]
             fill, line = colours[application.stack]
-            x, middle = columns[0][column], HEAD + made.height[name, column]
+            x, middle = columns[0][column], HEADER_HEIGHT + placement.centers[name, column]
             critical = ' class="critical"' if application.critical else ""
-            needs = f", after {', '.join(graph.needs[name])}" if graph.needs[name] else ""
+            needs = f", after {', '.join(graph.dependencies[name])}" if graph.dependencies[name] else ""
             yield (
                 f"<g><title>{escape(name)} ({escape(application.stack)}){escape(needs)}</title>"
-                f'<rect{critical} x="{x:.1f}" y="{middle - BOX / 2:.1f}" width="{columns[1][column]:.1f}" '
-                f'height="{BOX:.0f}" rx="5" fill="{fill}" stroke="{line}"/>'
-                f'<text x="{x + PADDING:.1f}" y="{middle + 4:.1f}">{escape(name)}</text></g>'
+                f'<rect{critical} x="{x:.1f}" y="{middle - BOX_HEIGHT / 2:.1f}" width="{columns[1][column]:.1f}" '
+                f'height="{BOX_HEIGHT:.0f}" rx="5" fill="{fill}" stroke="{line}"/>'
+                f'<text x="{x + BOX_PADDING:.1f}" y="{middle + 4:.1f}">{escape(name)}</text></g>'
             )
 
 
-def _paths(platform: Platform, graph: Graph, made: Layout, columns: Columns) -> Iterator[str]:
+def _paths(platform: Platform, graph: Graph, placement: Layout, columns: Columns) -> Iterator[str]:
     """Curves from the right edge of each slot to the left edge of its targets; a lane also crosses its own column."""
     colours = _colours(platform)
     boxes = {(name, column) for column, wave in enumerate(graph.waves) for name in wave}
-    for slot, targets in sorted(made.links.items()):
+    for slot, targets in sorted(placement.links.items()):
         line = colours[platform.applications[slot[0]].stack][1]
-        start = _right(slot, columns)
-        lane = f"M{columns[0][slot[1]]:.1f} {_y(slot, made):.1f}H{start:.1f}" if slot not in boxes else ""
-        curves = "".join(_curve(start, _y(slot, made), columns[0][target[1]], _y(target, made)) for target in targets)
+        start = _right_edge(slot, columns)
+        lane = f"M{columns[0][slot[1]]:.1f} {_center_y(slot, placement):.1f}H{start:.1f}" if slot not in boxes else ""
+        curves = "".join(
+            _curve(start, _center_y(slot, placement), columns[0][target[1]], _center_y(target, placement))
+            for target in targets
+        )
         yield f'<path d="{lane}{curves}" stroke="{line}"/>'
 
 
-def _right(slot: Slot, columns: Columns) -> float:
+def _right_edge(slot: Slot, columns: Columns) -> float:
     return columns[0][slot[1]] + columns[1][slot[1]]
 
 
-def _y(slot: Slot, made: Layout) -> float:
-    return HEAD + made.height[slot]
+def _center_y(slot: Slot, placement: Layout) -> float:
+    return HEADER_HEIGHT + placement.centers[slot]
 
 
 def _curve(x: float, y: float, to_x: float, to_y: float) -> str:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from windlass.cli.views.live_rows import HEAD_ROWS, MOST_ROWS, rows
-from windlass.cli.views.live_state import seen
+from windlass.cli.views.live_rows import HEAD_ROWS, MAX_ROWS, render_rows
+from windlass.cli.views.live_state import apply_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from typing import Self, TextIO
 
     from windlass.cli.views.live_rows import Row
-    from windlass.cli.views.live_state import State
+    from windlass.cli.views.live_state import LiveState
     from windlass.core.platform.events import Event
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.clocks import Clock
 
 P = ParamSpec("P")
-PAUSE = 0.25
-_PLAIN_SIGNS = str.maketrans({"█": "#", "▓": "=", "▒": "x", "░": ".", "…": "~"})
+REDRAW_INTERVAL = 0.25
+_ASCII_SYMBOLS = str.maketrans({"█": "#", "▓": "=", "▒": "x", "░": ".", "…": "~"})
 
 
 class LiveView:
     """Shows the events of a run. Inside `async with` it is redrawn four times a second; at the end its header stays."""
 
-    def __init__(self, stream: TextIO, clock: Clock, state: State, environ: Mapping[str, str]) -> None:
+    def __init__(self, stream: TextIO, clock: Clock, state: LiveState, environ: Mapping[str, str]) -> None:
         self._clock = clock
         self._state = state
         self._encoding = stream.encoding or "ascii"
@@ -44,53 +44,53 @@ class LiveView:
         self._tasks = asyncio.TaskGroup()
         self._is_broken = False
 
-    def tell(self, event: Event) -> None:
-        self._try(self._hear, event)
+    def emit(self, event: Event) -> None:
+        self._call_safely(self._apply_event, event)
 
-    def ended(self, report: Report) -> None:
+    def finish(self, report: Report) -> None:
         """Nothing to do: the report itself is printed after the view."""
 
-    def _hear(self, event: Event) -> None:
-        self._state = seen(self._state, event, self._clock.monotonic())
+    def _apply_event(self, event: Event) -> None:
+        self._state = apply_event(self._state, event, self._clock.monotonic())
 
     async def __aenter__(self) -> Self:
-        self._try(self._live.start)
+        self._call_safely(self._live.start)
         await self._tasks.__aenter__()
-        self._drawing = self._tasks.create_task(self._draw_again_and_again())
+        self._draw_task = self._tasks.create_task(self._redraw_periodically())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop drawing. The task group gets no exception, so that it does not wrap what the run raised."""
-        self._drawing.cancel()
+        self._draw_task.cancel()
         try:
             await self._tasks.__aexit__(None, None, None)
         finally:
-            self._try(self._draw, HEAD_ROWS)
-            self._try(self._live.stop)  # shows the cursor again
+            self._call_safely(self._draw, HEAD_ROWS)
+            self._call_safely(self._live.stop)  # shows the cursor again
 
-    async def _draw_again_and_again(self) -> None:
+    async def _redraw_periodically(self) -> None:
         while not self._is_broken:
-            self._try(self._draw, MOST_ROWS)
-            await self._clock.sleep(PAUSE)
+            self._call_safely(self._draw, MAX_ROWS)
+            await self._clock.sleep(REDRAW_INTERVAL)
 
-    def _draw(self, most: int) -> None:
+    def _draw(self, max_rows: int) -> None:
         width, height = self._live.console.size
-        shown = rows(self._state, self._clock.monotonic(), min(most, height - 1), width)
-        self._live.update(self._picture(shown), refresh=True)
+        lines = render_rows(self._state, self._clock.monotonic(), min(max_rows, height - 1), width)
+        self._live.update(self._styled_text(lines), refresh=True)
 
-    def _picture(self, shown: Iterable[Row]) -> Text:
-        lines = [Text.assemble(*((self._writable(text), style.value) for text, style in row)) for row in shown]
+    def _styled_text(self, rows: Iterable[Row]) -> Text:
+        lines = [Text.assemble(*((self._encodable_text(text), style.value) for text, style in row)) for row in rows]
         return Text("\n", no_wrap=True, overflow="crop").join(lines)
 
-    def _writable(self, text: str) -> str:
+    def _encodable_text(self, text: str) -> str:
         """Replace symbols by ASCII on a terminal that does not use UTF-8."""
         if self._encoding.lower().replace("-", "") == "utf8":
             return text
-        return text.translate(_PLAIN_SIGNS).encode(self._encoding, "replace").decode(self._encoding)
+        return text.translate(_ASCII_SYMBOLS).encode(self._encoding, "replace").decode(self._encoding)
 
-    def _try(self, work: Callable[P, object], *args: P.args, **options: P.kwargs) -> None:
+    def _call_safely(self, work: Callable[P, object], *args: P.args, **options: P.kwargs) -> None:
         """Call a function and ignore its errors: a lost terminal must not end the run."""
         try:
             work(*args, **options)

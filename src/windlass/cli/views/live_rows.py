@@ -11,21 +11,21 @@ from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.cli.views.live_state import Lot, expected_of, prospect
+from windlass.cli.views.live_state import NodeStatus, compute_forecast, expected_seconds
 from windlass.core.platform.events import RunPhase
 from windlass.core.platform.gates import Failed
-from windlass.core.platform.reporting.report_text import duration_words
+from windlass.core.platform.reporting.report_text import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from windlass.cli.views.live_state import Prospect, Running, State
+    from windlass.cli.views.live_state import Forecast, LiveState, RunningNode
     from windlass.core.platform.outcomes import Outcome
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 HEAD_ROWS = 3
-LONGEST_NAME = 32
-ROOMY = 100
+MAX_NAME_WIDTH = 32
+WIDE_TERMINAL = 100
 
 
 class Style(StrEnum):
@@ -40,19 +40,19 @@ class Style(StrEnum):
     LATE = "yellow"
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     text: str
     style: Style = Style.PLAIN
 
 
-Row = tuple[Piece, ...]
+Row = tuple[StyledText, ...]
 
-_LOOKS: Mapping[Lot, tuple[str, Style]] = {
-    Lot.DONE: ("█", Style.GOOD),
-    Lot.FAILED: ("X", Style.BAD),
-    Lot.SKIPPED: ("▒", Style.LATE),
-    Lot.RUNNING: ("▓", Style.BUSY),
-    Lot.WAITING: ("░", Style.DIM),
+_STATUS_STYLES: Mapping[NodeStatus, tuple[str, Style]] = {
+    NodeStatus.DONE: ("█", Style.GOOD),
+    NodeStatus.FAILED: ("X", Style.BAD),
+    NodeStatus.SKIPPED: ("▒", Style.LATE),
+    NodeStatus.RUNNING: ("▓", Style.BUSY),
+    NodeStatus.WAITING: ("░", Style.DIM),
 }
 
 
@@ -64,35 +64,39 @@ class Section(NamedTuple):
     lines: Iterable[Row]
 
 
-def rows(state: State, now: float, height: int, width: int) -> tuple[Row, ...]:
+def render_rows(state: LiveState, now: float, height: int, width: int) -> tuple[Row, ...]:
     """At most `height` rows and never more than MAX_ROWS, none wider than `width`; failures first, then slow nodes."""
-    room = max(0, min(height, MOST_ROWS))
-    ahead = prospect(state, now)
-    found = _head(state, ahead, now, width)[:room]
+    available = max(0, min(height, MAX_ROWS))
+    forecast = compute_forecast(state, now)
+    lines = _header_rows(state, forecast, now, width)[:available]
     sections = (
-        _failures(state, ahead, width),
-        _running(state, now, width),
-        _waiting(state, ahead, width),
-        _notices(state, now),
+        _failure_section(state, forecast, width),
+        _running_section(state, now, width),
+        _waiting_section(state, forecast, width),
+        _notice_section(state, now),
     )
     shown = [section for section in sections if section.size]
-    for section, share in zip(shown, shares(room - len(found), [each.size + 1 for each in shown]), strict=True):
-        found += _shortened(section, share)
-    return tuple(_cut(tuple(Piece(_printable(text), style) for text, style in row), width) for row in found)
+    for section, share in zip(
+        shown, row_shares(available - len(lines), [each.size + 1 for each in shown]), strict=True
+    ):
+        lines += _section_rows(section, share)
+    return tuple(
+        _truncate_row(tuple(StyledText(_printable_text(text), style) for text, style in row), width) for row in lines
+    )
 
 
-def shares(room: int, sizes: Sequence[int]) -> list[int]:
+def row_shares(available: int, sizes: Sequence[int]) -> list[int]:
     """Rows for each section: first a title and one row each, then one more row each in turn. The first sections win."""
-    given = [0] * len(sizes)
+    allocated = [0] * len(sizes)
     for step in (2, *[1] * max(sizes, default=0)):
-        for place, size in enumerate(sizes):
-            if given[place] < size and step <= room:
-                given[place] += step
-                room -= step
-    return given
+        for index, size in enumerate(sizes):
+            if allocated[index] < size and step <= available:
+                allocated[index] += step
+                available -= step
+    return allocated
 
 
-def _shortened(section: Section, share: int) -> list[Row]:
+def _section_rows(section: Section, share: int) -> list[Row]:
     """The title and as many lines as fit.
 
     A line "and N more" is added only if at least one other line fits: the title already has the total.
@@ -103,131 +107,153 @@ def _shortened(section: Section, share: int) -> list[Row]:
     return lines if len(lines) == share or is_whole else [*lines, (_dim(f"  … and {section.size - kept} more"),)]
 
 
-def _head(state: State, ahead: Prospect, now: float, width: int) -> list[Row]:
+def _header_rows(state: LiveState, forecast: Forecast, now: float, width: int) -> list[Row]:
     phase = f"  {state.phase}" if state.phase else ""
-    first = (Piece(state.title, Style.BOLD), Piece(f"{phase}  {_span(now - state.began)}"), *_left(state, ahead))
-    counts = Counter(ahead.lots.values())
+    first = (
+        StyledText(state.title, Style.BOLD),
+        StyledText(f"{phase}  {_elapsed_text(now - state.started)}"),
+        *_remaining_time(state, forecast),
+    )
+    counts = Counter(forecast.statuses.values())
     if not counts:
         return [first]
-    told = [Piece(f"{counts[lot]} {lot}  ", _LOOKS[lot][1]) for lot in Lot if counts[lot]]
-    return [first, _bar(counts, width), (*told, Piece(f"of {counts.total()}"))]
+    count_texts = [
+        StyledText(f"{counts[status]} {status}  ", _STATUS_STYLES[status][1]) for status in NodeStatus if counts[status]
+    ]
+    return [first, _bar(counts, width), (*count_texts, StyledText(f"of {counts.total()}"))]
 
 
-def _left(state: State, ahead: Prospect) -> Iterator[Piece]:
+def _remaining_time(state: LiveState, forecast: Forecast) -> Iterator[StyledText]:
     if state.phase is RunPhase.REPORT:
         return  # nothing starts any more
-    if ahead.left:
-        step = 60 if ahead.left >= 300 else 10  # rounded: a number that changes with every redraw is hard to read
-        yield Piece(f"  about {duration_words(timedelta(seconds=ceil(ahead.left / step) * step))} left", Style.BUSY)
+    if forecast.remaining_seconds:
+        step = (
+            60 if forecast.remaining_seconds >= 300 else 10
+        )  # rounded: a number that changes with every redraw is hard to read
+        yield StyledText(
+            f"  about {format_duration(timedelta(seconds=ceil(forecast.remaining_seconds / step) * step))} left",
+            Style.BUSY,
+        )
     elif state.running:
-        yield Piece("  longer than expected", Style.LATE)
+        yield StyledText("  longer than expected", Style.LATE)
 
 
-def _bar(counts: Mapping[Lot, int], width: int) -> Row:
+def _bar(counts: Mapping[NodeStatus, int], width: int) -> Row:
     """The progress bar. Every status that occurs gets at least one cell, if the width allows."""
     total = sum(counts.values())
-    sizes = {lot: max(1, counts[lot] * width // total) for lot in Lot if counts[lot]}
+    sizes = {status: max(1, counts[status] * width // total) for status in NodeStatus if counts[status]}
     widest = max(sizes, key=lambda lot: sizes[lot])
     sizes[widest] += width - sum(sizes.values())
-    return tuple(Piece(_LOOKS[lot][0] * size, _LOOKS[lot][1]) for lot, size in sizes.items())
+    return tuple(StyledText(_STATUS_STYLES[lot][0] * size, _STATUS_STYLES[lot][1]) for lot, size in sizes.items())
 
 
-def _failures(state: State, ahead: Prospect, width: int) -> Section:
-    behind = ahead.blocked
-    names = sorted(behind, key=lambda name: (-len(behind[name]), name))
-    column = _column(names, width)
-    counts = {name: f"blocks {len(behind[name])}  " if behind[name] else "" for name in names}
+def _failure_section(state: LiveState, forecast: Forecast, width: int) -> Section:
+    blocked = forecast.blocked
+    names = sorted(blocked, key=lambda name: (-len(blocked[name]), name))
+    name_width = _name_width(names, width)
+    counts = {name: f"blocks {len(blocked[name])}  " if blocked[name] else "" for name in names}
     lines = (
-        (_name(name, column, Style.BAD), Piece(f"  {counts[name]}{_why(state.ended[name], width)}")) for name in names
+        (
+            _name_cell(name, name_width, Style.BAD),
+            StyledText(f"  {counts[name]}{_failure_text(state.outcomes[name], width)}"),
+        )
+        for name in names
     )
-    return Section((Piece(f"failed {len(names)}", Style.BAD),), len(names), lines)
+    return Section((StyledText(f"failed {len(names)}", Style.BAD),), len(names), lines)
 
 
-def _why(outcome: Outcome, width: int) -> str:
-    if isinstance(outcome.judgement, Failed):
-        return _told(outcome.judgement.reason, outcome.judgement.detail, width)
+def _failure_text(outcome: Outcome, width: int) -> str:
+    if isinstance(outcome.decision, Failed):
+        return _reason_text(outcome.decision.reason, outcome.decision.detail, width)
     return str(outcome.result)
 
 
-def _told(reason: str, detail: str, width: int) -> str:
+def _reason_text(reason: str, detail: str, width: int) -> str:
     """Reason and detail; only the detail on a narrow terminal, because it says more than the reason."""
-    return f"{reason}: {detail}" if detail and width >= ROOMY else detail or reason
+    return f"{reason}: {detail}" if detail and width >= WIDE_TERMINAL else detail or reason
 
 
-def _running(state: State, now: float, width: int) -> Section:
+def _running_section(state: LiveState, now: float, width: int) -> Section:
     """Running nodes, oldest first: rows keep their order, and slow nodes move to the top."""
-    ordered = sorted(state.running.values(), key=lambda each: (each.since, each.name))
-    title = (Piece(f"running {len(ordered)}", Style.BUSY), _dim("  (age/expected, what it waits for)"))
+    ordered = sorted(state.running.values(), key=lambda each: (each.started, each.name))
+    title = (StyledText(f"running {len(ordered)}", Style.BUSY), _dim("  (age/expected, what it waits for)"))
     return Section(title, len(ordered), _running_lines(state, ordered, now, width))
 
 
-def _running_lines(state: State, ordered: Sequence[Running], now: float, width: int) -> Iterator[Row]:
-    column = _column([each.name for each in ordered], width)
-    ages = {each.name: f"{_span(now - each.since)}/{_span(expected_of(state, each.name))}" for each in ordered}
+def _running_lines(state: LiveState, ordered: Sequence[RunningNode], now: float, width: int) -> Iterator[Row]:
+    name_width = _name_width([each.name for each in ordered], width)
+    ages = {
+        each.name: f"{_elapsed_text(now - each.started)}/{_elapsed_text(expected_seconds(state, each.name))}"
+        for each in ordered
+    }
     widest = max(map(len, ages.values()))
     for each in ordered:
-        is_late = now - each.tried_since > expected_of(state, each.name)
-        age = Piece(f"  {ages[each.name]:>{widest}}  ", Style.LATE if is_late else Style.PLAIN)
-        told = _told(each.reason or "started", each.detail, width)
-        yield (_name(each.name, column), age, *_attempt(each), Piece(told))
+        is_late = now - each.attempt_started > expected_seconds(state, each.name)
+        age = StyledText(f"  {ages[each.name]:>{widest}}  ", Style.LATE if is_late else Style.PLAIN)
+        reason = _reason_text(each.reason or "started", each.detail, width)
+        yield (_name_cell(each.name, name_width), age, *_attempt(each), StyledText(reason))
 
 
-def _attempt(running: Running) -> Iterator[Piece]:
+def _attempt(running: RunningNode) -> Iterator[StyledText]:
     if running.attempt > 1:
-        yield Piece(f"try {running.attempt}  ", Style.LATE)
+        yield StyledText(f"try {running.attempt}  ", Style.LATE)
 
 
-def _waiting(state: State, ahead: Prospect, width: int) -> Section:
+def _waiting_section(state: LiveState, forecast: Forecast, width: int) -> Section:
     """Waiting nodes in the order in which they are likely to start.
 
     Nodes that wait only for running nodes come first, then those with fewer missing dependencies, then those with the
     longest chain of dependents.
     """
-    lots = ahead.lots
-    names = [name for name in ahead.chains if lots[name] is Lot.WAITING]
-    needs = state.plan.graph.needs if state.plan else {}
-    missing = {name: [each for each in needs[name] if lots[each] is not Lot.DONE] for name in names}
+    statuses = forecast.statuses
+    names = [name for name in forecast.chain_seconds if statuses[name] is NodeStatus.WAITING]
+    needs = state.plan.graph.dependencies if state.plan else {}
+    missing = {name: [each for each in needs[name] if statuses[each] is not NodeStatus.DONE] for name in names}
 
-    def place(name: str) -> tuple[bool, int, float, str]:
-        is_later = any(lots[each] is Lot.WAITING for each in missing[name])
-        return is_later, len(missing[name]), -ahead.chains[name], name
+    def sort_key(name: str) -> tuple[bool, int, float, str]:
+        is_later = any(statuses[each] is NodeStatus.WAITING for each in missing[name])
+        return is_later, len(missing[name]), -forecast.chain_seconds[name], name
 
-    first = nsmallest(MOST_ROWS, names, key=place)
-    column = _column(first, width)
-    awaited = (
-        ", ".join(sorted(missing[name], key=lambda each: (lots[each] is not Lot.RUNNING, each))) for name in first
+    first = nsmallest(MAX_ROWS, names, key=sort_key)
+    name_width = _name_width(first, width)
+    dependencies = (
+        ", ".join(sorted(missing[name], key=lambda each: (statuses[each] is not NodeStatus.RUNNING, each)))
+        for name in first
     )
-    lines = ((_name(name, column), _dim(f"  {whom or 'its turn'}")) for name, whom in zip(first, awaited, strict=True))
+    lines = (
+        (_name_cell(name, name_width), _dim(f"  {waits_for or 'its turn'}"))
+        for name, waits_for in zip(first, dependencies, strict=True)
+    )
     return Section(
-        (Piece(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and for whom)")), len(names), lines
+        (StyledText(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and for whom)")), len(names), lines
     )
 
 
-def _notices(state: State, now: float) -> Section:
+def _notice_section(state: LiveState, now: float) -> Section:
     lines = (
         (
-            Piece(f"  {_span(now - when)} ago  "),
-            Piece(f"{notice.name}: {notice.message}" if notice.name else notice.message, Style.LATE),
+            StyledText(f"  {_elapsed_text(now - when)} ago  "),
+            StyledText(f"{notice.name}: {notice.message}" if notice.name else notice.message, Style.LATE),
         )
         for when, notice in reversed(state.notices)
     )
-    return Section((Piece("noticed", Style.LATE),), len(state.notices), lines)
+    return Section((StyledText("noticed", Style.LATE),), len(state.notices), lines)
 
 
-def _dim(text: str) -> Piece:
-    return Piece(text, Style.DIM)
+def _dim(text: str) -> StyledText:
+    return StyledText(text, Style.DIM)
 
 
-def _column(names: Sequence[str], width: int) -> int:
-    return min(max(map(len, names), default=0), LONGEST_NAME, max(8, width // 3))
+def _name_width(names: Sequence[str], width: int) -> int:
+    return min(max(map(len, names), default=0), MAX_NAME_WIDTH, max(8, width // 3))
 
 
-def _name(name: str, column: int, style: Style = Style.PLAIN) -> Piece:
-    shown = name if len(name) <= column else f"{name[: column - 1]}…"
-    return Piece(f"  {shown:<{column}}", style)
+def _name_cell(name: str, width: int, style: Style = Style.PLAIN) -> StyledText:
+    shown = name if len(name) <= width else f"{name[: width - 1]}…"
+    return StyledText(f"  {shown:<{width}}", style)
 
 
-def _span(seconds: float) -> str:
+def _elapsed_text(seconds: float) -> str:
     """`0:07`, `12:40`, `1:02:03`."""
     whole = max(0, int(seconds))
     minutes = f"{whole // 60 % 60:02}" if whole >= 3600 else str(whole // 60)
@@ -235,29 +261,29 @@ def _span(seconds: float) -> str:
     return f"{hours}{minutes}:{whole % 60:02}"
 
 
-def _printable(text: str) -> str:
+def _printable_text(text: str) -> str:
     """Replace control characters: texts of other programs must not move the cursor."""
     return "".join(each if each.isprintable() else " " for each in text)
 
 
-def _cells(text: str) -> int:
-    return sum(_cell(each) for each in text)
+def _text_width(text: str) -> int:
+    return sum(_character_width(each) for each in text)
 
 
-def _cell(character: str) -> int:
+def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
-def _cut(row: Row, width: int) -> Row:
+def _truncate_row(row: Row, width: int) -> Row:
     """Cut the row to the width; an ellipsis marks the cut."""
-    room = width if _cells("".join(piece.text for piece in row)) <= width else width - 1
-    found: list[Piece] = []
+    available = width if _text_width("".join(piece.text for piece in row)) <= width else width - 1
+    pieces: list[StyledText] = []
     for text, style in row:
         kept = text
-        while _cells(kept) > room:
+        while _text_width(kept) > available:
             kept = kept[:-1]
-        found.append(Piece(kept, style))
-        room -= _cells(kept)
+        pieces.append(StyledText(kept, style))
+        available -= _text_width(kept)
         if kept != text:
-            return (*found, Piece("…"[:width]))
-    return tuple(found)
+            return (*pieces, StyledText("…"[:width]))
+    return tuple(pieces)

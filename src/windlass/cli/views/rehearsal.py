@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.core.platform.documents import API_VERSION, plain
+from windlass.core.platform.documents import API_VERSION, to_json
 from windlass.core.platform.model.graphs import ZERO
-from windlass.core.platform.reporting.report_text import duration_words
+from windlass.core.platform.reporting.report_text import format_duration
 from windlass.operations.rehearse import blast_radius
 
 if TYPE_CHECKING:
@@ -17,83 +17,100 @@ if TYPE_CHECKING:
 
     from windlass.operations.rehearse import Rehearsal
 
-WIDTH = 30  # characters of a bar
-SHOWN = 4  # names of blocked applications per line
+BAR_WIDTH = 30  # characters of a bar
+MAX_NAMES = 4  # names of blocked applications per line
 
 
 def text(rehearsal: Rehearsal) -> str:
-    blocks = (_head(rehearsal), _faults(rehearsal), _failures(rehearsal), _order(rehearsal), _radius(rehearsal))
+    blocks = (
+        _head(rehearsal),
+        _faults(rehearsal),
+        _failures(rehearsal),
+        _timeline(rehearsal),
+        _blast_radius(rehearsal),
+    )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
 
 def _head(rehearsal: Rehearsal) -> Iterator[str]:
-    premise, summary = rehearsal.premise, rehearsal.report.summary
+    premise, summary = rehearsal.request, rehearsal.report.summary
     counts = ", ".join(f"{number} {word}" for word, number in summary.counts.items())
     yield f"rehearsal of {premise.scope} of {premise.platform.name}, seed {premise.seed}: {summary.verdict}"
     yield f"  {counts}; deploy would end with exit code {summary.exit_code}"
-    estimated = duration_words(rehearsal.report.metrics.estimated or ZERO)
-    if premise.fails:
-        yield f"  all is known after {duration_words(summary.duration)}; without a failure the plan says {estimated}"
+    estimated = format_duration(rehearsal.report.metrics.estimated or ZERO)
+    if premise.failing_nodes:
+        yield f"  all is known after {format_duration(summary.duration)}; without a failure the plan says {estimated}"
         return
-    yield f"  takes {duration_words(summary.duration)}; the plan says {estimated}"
-    path, expected = rehearsal.report.timeline.critical_path, premise.graph.critical_path(premise.platform.expected)
-    yield f"  critical path {duration_words(path.duration)}: {' -> '.join(path.names)}"
+    yield f"  takes {format_duration(summary.duration)}; the plan says {estimated}"
+    path, expected = (
+        rehearsal.report.timeline.critical_path,
+        premise.graph.critical_path(premise.platform.expected_durations),
+    )
+    yield f"  critical path {format_duration(path.duration)}: {' -> '.join(path.names)}"
     if path.names != expected.names:
-        yield f"  by the plan   {duration_words(expected.duration)}: {' -> '.join(expected.names)}"
+        yield f"  by the plan   {format_duration(expected.duration)}: {' -> '.join(expected.names)}"
 
 
 def _faults(rehearsal: Rehearsal) -> Iterator[str]:
-    if rehearsal.hits:
+    if rehearsal.fault_counts:
         yield "what went wrong on the way, on purpose"
-        yield from (f"  {number:>5}  {word}" for word, number in rehearsal.hits.items())
+        yield from (f"  {number:>5}  {word}" for word, number in rehearsal.fault_counts.items())
 
 
 def _failures(rehearsal: Rehearsal) -> Iterator[str]:
-    began, ends = rehearsal.report.summary.started, _ends(rehearsal)
+    started, finish_times = rehearsal.report.summary.started, _finish_times(rehearsal)
     for failure in rehearsal.report.failures:
-        asked = "" if failure.name in rehearsal.premise.fails else ", which was not asked for"
-        after = f", known after {duration_words(ends[failure.name] - began)}" if failure.name in ends else ""
-        yield f"{failure.name} fails{asked}: {failure.reason}, {failure.detail}{after}"
+        unexpected = "" if failure.name in rehearsal.request.failing_nodes else ", which was not asked for"
+        delay = (
+            f", known after {format_duration(finish_times[failure.name] - started)}"
+            if failure.name in finish_times
+            else ""
+        )
+        yield f"{failure.name} fails{unexpected}: {failure.reason}, {failure.detail}{delay}"
         yield f"  holds back {len(failure.blocks)}{': ' if failure.blocks else ''}{', '.join(failure.blocks)}"
     for component in rehearsal.report.components:
-        if component.name in rehearsal.premise.fails and component.causes:
+        if component.name in rehearsal.request.failing_nodes and component.causes:
             yield f"{component.name} does not get its turn: {', '.join(component.causes)} holds it back"
 
 
-def _order(rehearsal: Rehearsal) -> Iterator[str]:
+def _timeline(rehearsal: Rehearsal) -> Iterator[str]:
     """When each application starts and how long it takes, with a bar on the time axis of the whole run."""
-    graph, began = rehearsal.premise.graph, rehearsal.report.summary.started
-    spans = [(span.name, span.started - began, span.finished - began) for span in rehearsal.report.timeline.spans]
+    graph, started = rehearsal.request.graph, rehearsal.report.summary.started
+    spans = [(span.name, span.started - started, span.finished - started) for span in rehearsal.report.timeline.spans]
     if not spans:
         return
     waves = {name: number for number, wave in enumerate(graph.waves, 1) for name in wave}
     width, last = max(len(name) for name, _, _ in spans), max(end for _, _, end in spans)
     yield f"  {'starts after':>12}  {'takes':>12}  wave  application"
     for name, start, end in spans:
-        words = f"  {duration_words(start):>12}  {duration_words(end - start):>12}  {waves[name]:>4}  {name:<{width}}"
-        yield f"{words}  {_bar(start, end, last)}".rstrip()
+        columns = (
+            f"  {format_duration(start):>12}  {format_duration(end - start):>12}  {waves[name]:>4}  {name:<{width}}"
+        )
+        yield f"{columns}  {_bar(start, end, last)}".rstrip()
 
 
 def _bar(start: timedelta, end: timedelta, last: timedelta) -> str:
-    first = min(WIDTH - 1, round(start / last * WIDTH)) if last else 0
-    after = round(end / last * WIDTH) if last else 0
-    return " " * first + "━" * max(1, after - first)
+    start_column = min(BAR_WIDTH - 1, round(start / last * BAR_WIDTH)) if last else 0
+    end_column = round(end / last * BAR_WIDTH) if last else 0
+    return " " * start_column + "━" * max(1, end_column - start_column)
 
 
-def _radius(rehearsal: Rehearsal) -> Iterator[str]:
+def _blast_radius(rehearsal: Rehearsal) -> Iterator[str]:
     """Empty if failures were requested: in that case the run itself shows their effect."""
-    if rehearsal.premise.fails:
+    if rehearsal.request.failing_nodes:
         return
-    rows = blast_radius(rehearsal.premise.graph)
+    rows = blast_radius(rehearsal.request.graph)
     width = max((len(name) for name, _ in rows), default=0)
     yield "if it fails, this many are held back"
-    for name, behind in rows:
-        if behind:
-            more = f" and {len(behind) - SHOWN} more" if len(behind) > SHOWN else ""
-            yield f"  {len(behind):>5}  {name:<{width}}  {', '.join(behind[:SHOWN])}{more}"
-    alone = sum(not behind for _, behind in rows)
+    for name, blocked in rows:
+        if blocked:
+            more = f" and {len(blocked) - MAX_NAMES} more" if len(blocked) > MAX_NAMES else ""
+            yield f"  {len(blocked):>5}  {name:<{width}}  {', '.join(blocked[:MAX_NAMES])}{more}"
+    without_dependents = sum(not behind for _, behind in rows)
     yield (
-        f"  {0:>5}  {alone} others, each of which fails alone" if alone > 1 else f"  {0:>5}  1 other, which fails alone"
+        f"  {0:>5}  {without_dependents} others, each of which fails alone"
+        if without_dependents > 1
+        else f"  {0:>5}  1 other, which fails alone"
     )
 
 
@@ -103,40 +120,40 @@ def document(rehearsal: Rehearsal) -> str:
 
 
 def _content(rehearsal: Rehearsal) -> dict[str, Any]:
-    premise, report = rehearsal.premise, rehearsal.report
-    began = report.summary.started
+    premise, report = rehearsal.request, rehearsal.report
+    started = report.summary.started
     results = {component.name: component.result for component in report.components}
     return {
         "platform": premise.platform.name,
         "scope": str(premise.scope),
         "premise": {
-            "fails": list(premise.fails),
+            "fails": list(premise.failing_nodes),
             "seed": premise.seed,
             "spread": premise.spread,
-            "faults": dict(rehearsal.hits),
+            "faults": dict(rehearsal.fault_counts),
         },
         "asAsked": not rehearsal.exit_code,
-        "verdict": plain(report.summary.verdict),
+        "verdict": to_json(report.summary.verdict),
         "exitCode": report.summary.exit_code,
-        "counts": plain(report.summary.counts),
-        "seconds": plain(report.summary.duration),
-        "estimatedSeconds": plain(report.metrics.estimated),
-        "criticalPath": plain(report.timeline.critical_path),
-        "estimatedCriticalPath": plain(premise.graph.critical_path(premise.platform.expected)),
-        "waves": plain(premise.graph.waves),
+        "counts": to_json(report.summary.counts),
+        "seconds": to_json(report.summary.duration),
+        "estimatedSeconds": to_json(report.metrics.estimated),
+        "criticalPath": to_json(report.timeline.critical_path),
+        "estimatedCriticalPath": to_json(premise.graph.critical_path(premise.platform.expected_durations)),
+        "waves": to_json(premise.graph.waves),
         "timeline": [
             {
                 "name": span.name,
-                "start": plain(span.started - began),
-                "end": plain(span.finished - began),
-                "result": plain(results[span.name]),
+                "start": to_json(span.started - started),
+                "end": to_json(span.finished - started),
+                "result": to_json(results[span.name]),
             }
             for span in report.timeline.spans
         ],
-        "failures": plain(report.failures),
-        "ifItFails": [{"name": name, "holdsBack": list(behind)} for name, behind in blast_radius(premise.graph)],
+        "failures": to_json(report.failures),
+        "ifItFails": [{"name": name, "holdsBack": list(blocked)} for name, blocked in blast_radius(premise.graph)],
     }
 
 
-def _ends(rehearsal: Rehearsal) -> Mapping[str, datetime]:
+def _finish_times(rehearsal: Rehearsal) -> Mapping[str, datetime]:
     return {span.name: span.finished for span in rehearsal.report.timeline.spans}

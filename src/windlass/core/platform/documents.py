@@ -10,7 +10,7 @@ from typing import Any
 API_VERSION = "windlass.dev/v1alpha1"
 
 
-def plain(value: object) -> Any:  # noqa: PLR0911 - one return for each type
+def to_json(value: object) -> Any:  # noqa: PLR0911 - one return for each type
     """Convert a value of the core, with everything in it, to JSON types."""
     match value:
         case Enum():
@@ -20,15 +20,15 @@ def plain(value: object) -> Any:  # noqa: PLR0911 - one return for each type
         case timedelta():
             return value.total_seconds()
         case tuple() | list() | frozenset():
-            return [plain(item) for item in value]
+            return [to_json(item) for item in value]
         case dict():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): to_json(item) for key, item in value.items()}
         case _ if is_dataclass(value):
-            return {key_of(each.name): plain(getattr(value, each.name)) for each in fields(value)}
+            return {json_key(each.name): to_json(getattr(value, each.name)) for each in fields(value)}
     return value
 
 
-def key_of(name: str) -> str:
+def json_key(name: str) -> str:
     """The JSON key of a field: `is_dry_run` becomes `dryRun`."""
     first, *rest = name.removeprefix("is_").split("_")
     return first + "".join(word.capitalize() for word in rest)

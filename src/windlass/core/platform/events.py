@@ -33,12 +33,12 @@ class Level(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseBegan:
+class PhaseStarted:
     phase: RunPhase
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanReady:
     plan: Plan
 
 
@@ -52,7 +52,7 @@ class NodeStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeWaits:
+class NodeWaiting:
     """What a started node is waiting for; emitted whenever that changes."""
 
     name: str
@@ -61,12 +61,12 @@ class NodeWaits:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeEnded:
+class NodeFinished:
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class Notice:
     """Any other message; `name` is the node it is about, empty if it is about none."""
 
     level: Level
@@ -74,5 +74,5 @@ class Noticed:
     name: str = ""
 
 
-Event = PhaseBegan | Planned | NodeStarted | NodeWaits | NodeEnded | Noticed
-Tell = Callable[[Event], None]
+Event = PhaseStarted | PlanReady | NodeStarted | NodeWaiting | NodeFinished | Notice
+EmitEvent = Callable[[Event], None]

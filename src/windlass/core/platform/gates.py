@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
+    NodeState,
     Operation,
-    Phase,
+    OperationPhase,
     ResourceState,
     Source,
-    State,
-    Sync,
+    SyncStatus,
 )
 
 if TYPE_CHECKING:
-    from windlass.core.platform.model.applications import Patience
+    from windlass.core.platform.model.applications import NodeTiming
 
-SETTLED_AFTER = timedelta(seconds=10)  # by then the health status reflects the last operation
-LAGGING_AFTER = timedelta(seconds=10)  # usually within 1 s of a sync; then request a refresh
-SILENT_AFTER = timedelta(minutes=2)  # no change for this long: stuck, not slow
+SETTLE_TIME = timedelta(seconds=10)  # by then the health status reflects the last operation
+COMPARISON_OVERDUE_AFTER = timedelta(seconds=10)  # usually within 1 s of a sync; then request a refresh
+STUCK_AFTER = timedelta(minutes=2)  # no change for this long: stuck, not slow
 
 
 class Proof(StrEnum):
@@ -70,30 +70,30 @@ class Reason(StrEnum):
     PRESENT = "Present"
 
 
-_BUSY = {Reason.PROGRESSING, Reason.OPERATION_RUNNING, Reason.OPERATION_REQUESTED, Reason.DELETING}
+_PROGRESS_REASONS = {Reason.PROGRESSING, Reason.OPERATION_RUNNING, Reason.OPERATION_REQUESTED, Reason.DELETING}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GateTarget:
     revisions: tuple[str, ...]
     sources: tuple[Source, ...]
-    patience: Patience
+    timing: NodeTiming
     run_id: str | None = None  # the run whose operation must succeed; None when only observing
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GateHistory:
     """What `extend_history` collected from the states so far, including the response to our own refresh request."""
 
-    before: State | None  # the state that our operation was written to
-    began: datetime
-    changed: datetime
-    last: State | None
+    initial: NodeState | None  # the state that our operation was written to
+    started: datetime
+    last_change: datetime
+    latest: NodeState | None
     earlier_revisions: frozenset[tuple[str, ...]] = frozenset()  # before the success; seeing these proves nothing
     succeeded_since: datetime | None = None
     healthy_since: datetime | None = None
-    sick_since: datetime | None = None
-    refresh_asked: bool = False
+    degraded_since: datetime | None = None
+    was_refreshed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Evidence:  # what a decision is based on; part of the report
     judged_at: datetime
     health: Health
     health_message: str = ""
-    sync: Sync | None = None
+    sync: SyncStatus | None = None
     wanted: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     operation: str = ""
@@ -137,248 +137,252 @@ class Failed:  # this attempt failed
 
 
 Closed = Wait | RefreshNeeded | Failed
-Judgement = Open | Closed
+GateDecision = Open | Closed
 
 
-def as_shown(state: State | None, patience: Patience) -> Wanted:
+def current_target(state: NodeState | None, timing: NodeTiming) -> GateTarget:
     """Target for checking health only, at the revisions that the node shows now."""
     if isinstance(state, ApplicationState):
-        return Wanted(state.revisions, state.compared_to, patience)
-    return Wanted((), (), patience)
+        return GateTarget(state.revisions, state.compared_sources, timing)
+    return GateTarget((), (), timing)
 
 
-def first_seen(state: State | None, now: datetime) -> Seen:
-    return followed(Seen(before=state, began=now, changed=now, last=state), state, now)
+def start_history(state: NodeState | None, now: datetime) -> GateHistory:
+    return extend_history(GateHistory(initial=state, started=now, last_change=now, latest=state), state, now)
 
 
-def followed(seen: Seen, state: State | None, now: datetime) -> Seen:
-    succeeded = _has_succeeded(seen, state)
-    asked_now = seen.succeeded_since is not None and _wants_refresh(state) and not _wants_refresh(seen.last)
-    earlier = seen.earlier_revisions
+def extend_history(history: GateHistory, state: NodeState | None, now: datetime) -> GateHistory:
+    succeeded = _has_succeeded(history, state)
+    new_refresh = history.succeeded_since is not None and _is_refreshing(state) and not _is_refreshing(history.latest)
+    earlier = history.earlier_revisions
     if isinstance(state, ApplicationState) and not succeeded:
         earlier |= {state.revisions}
     return replace(
-        seen,
-        last=state,
-        changed=seen.changed if state == seen.last else now,
+        history,
+        latest=state,
+        last_change=history.last_change if state == history.latest else now,
         earlier_revisions=earlier,
-        succeeded_since=(seen.succeeded_since or now) if succeeded else None,
-        healthy_since=(seen.healthy_since or now) if state and state.health is Health.HEALTHY else None,
-        sick_since=(seen.sick_since or now) if state and is_sick(state) else None,
-        refresh_asked=succeeded and (seen.refresh_asked or asked_now),
+        succeeded_since=(history.succeeded_since or now) if succeeded else None,
+        healthy_since=(history.healthy_since or now) if state and state.health is Health.HEALTHY else None,
+        degraded_since=(history.degraded_since or now) if state and is_degraded(state) else None,
+        was_refreshed=succeeded and (history.was_refreshed or new_refresh),
     )
 
 
-def _has_succeeded(seen: Seen, state: State | None) -> bool:
+def _has_succeeded(history: GateHistory, state: NodeState | None) -> bool:
     """Ignore the operation of the initial state: right after a request Argo CD still shows the previous operation."""
     if not isinstance(state, ApplicationState) or state.operation is None or state.operation_requested:
         return False
-    return state.operation.phase is Phase.SUCCEEDED and state.operation != _operation_of(seen.before)
+    return state.operation.phase is OperationPhase.SUCCEEDED and state.operation != _shown_operation(history.initial)
 
 
-def _operation_of(state: State | None) -> Operation | None:
+def _shown_operation(state: NodeState | None) -> Operation | None:
     return state.operation if isinstance(state, ApplicationState) else None
 
 
-def _wants_refresh(state: State | None) -> bool:
+def _is_refreshing(state: NodeState | None) -> bool:
     return isinstance(state, ApplicationState) and state.refresh_requested
 
 
-def is_sick(state: State) -> bool:
+def is_degraded(state: NodeState) -> bool:
     return state.health is Health.DEGRADED or (isinstance(state, ApplicationState) and bool(state.errors))
 
 
-def judge(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:
+def evaluate_gate(target: GateTarget, history: GateHistory, now: datetime) -> GateDecision:
     """Decide on the latest state, given the target and the states before it. `now` is the server's time."""
-    judgement = _judgement(wanted, seen, now)
-    if isinstance(judgement, Open | Failed):
-        return judgement
-    return _out_of_time(wanted, seen, judgement, now) or judgement
+    decision = _evaluate(target, history, now)
+    if isinstance(decision, Open | Failed):
+        return decision
+    return _check_limit(target, history, decision, now) or decision
 
 
-def _judgement(wanted: Wanted, seen: Seen, now: datetime) -> Judgement:  # noqa: PLR0911 - ordered rules
-    state = seen.last
+def _evaluate(target: GateTarget, history: GateHistory, now: datetime) -> GateDecision:  # noqa: PLR0911 - ordered rules
+    state = history.latest
     if state is None:
         return Wait(Reason.ABSENT, "it does not exist yet")
     if state.is_deleting:
         return Failed(Reason.DELETING, "it is being deleted")
     if isinstance(state, ResourceState):
         evidence = Evidence(now, state.health, state.health_message, proof=Proof.DIRECT)
-        return _judge_health(evidence, wanted, seen)
-    if (verdict := _judge_operation(wanted, seen, state)) is not None:
-        return verdict
+        return _evaluate_health(evidence, target, history)
+    if (closed := _evaluate_operation(target, history, state)) is not None:
+        return closed
     if state.errors:
-        return _judge_errors(wanted, seen, state, now)
-    proof = _proof(wanted, seen, state, now)
+        return _evaluate_errors(target, history, state, now)
+    proof = _freshness_proof(target, history, state, now)
     if not isinstance(proof, Proof):
         return proof
-    if _may_have_missed_the_sync(state, now):
+    if _may_predate_sync(state, now):
         return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
-    return _judge_health(_evidence(wanted, state, proof, now), wanted, seen)
+    return _evaluate_health(_evidence(target, state, proof, now), target, history)
 
 
-def _judge_errors(wanted: Wanted, seen: Seen, state: ApplicationState, now: datetime) -> Wait | RefreshNeeded | Failed:
+def _evaluate_errors(
+    target: GateTarget, history: GateHistory, state: ApplicationState, now: datetime
+) -> Wait | RefreshNeeded | Failed:
     """Errors that predate the operation count only if a comparison requested after it reports them again."""
-    evidence = _evidence(wanted, state, None, now)
-    sickness = _judge_sickness(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, wanted, seen)
-    before = seen.before.errors if isinstance(seen.before, ApplicationState) else ()
-    if isinstance(sickness, Wait) or seen.succeeded_since is None or state.errors != before:
-        return sickness
+    evidence = _evidence(target, state, None, now)
+    decision = _evaluate_degraded(Reason.ERROR_CONDITION, str(state.errors[0]), evidence, target, history)
+    initial_errors = history.initial.errors if isinstance(history.initial, ApplicationState) else ()
+    if isinstance(decision, Wait) or history.succeeded_since is None or state.errors != initial_errors:
+        return decision
     if state.refresh_requested:
         return Wait(Reason.NOT_FRESH, "a refresh is under way")
-    return sickness if seen.refresh_asked else RefreshNeeded(Reason.ERROR_CONDITION, sickness.detail)
+    return decision if history.was_refreshed else RefreshNeeded(Reason.ERROR_CONDITION, decision.detail)
 
 
-def _judge_operation(wanted: Wanted, seen: Seen, state: ApplicationState) -> Wait | Failed | None:
+def _evaluate_operation(target: GateTarget, history: GateHistory, state: ApplicationState) -> Wait | Failed | None:
     """`None` if the required operation has succeeded, or none is required."""
     if state.operation_requested:
         return Wait(Reason.OPERATION_REQUESTED, "an operation is waiting or running")
     operation = state.operation
-    if operation is not None and not operation.is_over:
+    if operation is not None and not operation.is_finished:
         return Wait(Reason.OPERATION_RUNNING, f"an operation is {operation.phase.lower()}")
-    if wanted.run_id is None:
+    if target.run_id is None:
         return None
-    if operation is None or operation == _operation_of(seen.before):
+    if operation is None or operation == _shown_operation(history.initial):
         return Wait(Reason.OPERATION_NOT_SEEN, "Argo CD has not taken up the operation yet")
-    is_ours = operation.run_id == wanted.run_id
+    is_ours = operation.run_id == target.run_id
     who = "the operation" if is_ours else f"an operation by {operation.started_by or 'others'}"
-    if operation.phase is not Phase.SUCCEEDED:
-        said = f": {operation.message}" if operation.message else ""
-        reason, told = Reason.OPERATION_FAILED, f"ended {operation.phase}{said}"
-    elif operation.revisions != wanted.revisions:
-        at = f"{short(operation.revisions)}, wanted is {short(wanted.revisions)}"
-        reason, told = Reason.WRONG_REVISION, f"ended at {at}"
+    if operation.phase is not OperationPhase.SUCCEEDED:
+        message = f": {operation.message}" if operation.message else ""
+        reason, ending = Reason.OPERATION_FAILED, f"ended {operation.phase}{message}"
+    elif operation.revisions != target.revisions:
+        revisions = f"{abbreviate(operation.revisions)}, wanted is {abbreviate(target.revisions)}"
+        reason, ending = Reason.WRONG_REVISION, f"ended at {revisions}"
     else:
         return None
-    return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {told}")
+    return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {ending}")
 
 
-def _proof(  # noqa: PLR0911 - ordered rules
-    wanted: Wanted, seen: Seen, state: ApplicationState, now: datetime
+def _freshness_proof(  # noqa: PLR0911 - ordered rules
+    target: GateTarget, history: GateHistory, state: ApplicationState, now: datetime
 ) -> Proof | Wait | RefreshNeeded:
     """Proof that the status was computed after the operation, for the desired revisions and sources."""
     if state.refresh_requested:
         return Wait(Reason.NOT_FRESH, "a refresh is under way")
-    if state.revisions != wanted.revisions:
-        compared = f"it was compared with {short(state.revisions)}, wanted is {short(wanted.revisions)}"
-        return _lagging(seen, Reason.NOT_COMPARED, compared, now)
-    if state.compared_to != wanted.sources or state.sync is Sync.UNKNOWN:
-        return _lagging(seen, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)
+    if state.revisions != target.revisions:
+        detail = f"it was compared with {abbreviate(state.revisions)}, wanted is {abbreviate(target.revisions)}"
+        return _missing_comparison(history, Reason.NOT_COMPARED, detail, now)
+    if state.compared_sources != target.sources or state.sync is SyncStatus.UNKNOWN:
+        return _missing_comparison(history, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)
     finished = state.operation.finished_at if state.operation else None
-    if wanted.run_id is None:
-        return _proof_untouched(state, finished, now)
-    if state.sync is Sync.SYNCED and _was_incomplete(seen.before, wanted):
+    if target.run_id is None:
+        return _proof_without_run(state, finished, now)
+    if state.sync is SyncStatus.SYNCED and _was_incomplete(history.initial, target):
         return Proof.FIRST_VERDICT
     if finished is None or state.reconciled_at is None or state.reconciled_at < finished:
-        return _lagging(seen, Reason.NOT_FRESH, "it was last compared before the operation finished", now)
+        return _missing_comparison(history, Reason.NOT_FRESH, "it was last compared before the operation finished", now)
     if state.reconciled_at > finished:
         return Proof.LATER_COMPARISON
     # Both in the same second. A comparison from before the sync cannot report a new revision as Synced. If it reports
     # OutOfSync, or an earlier revision, it may be from before or after.
-    if state.sync is Sync.SYNCED and wanted.revisions not in seen.earlier_revisions:
+    if state.sync is SyncStatus.SYNCED and target.revisions not in history.earlier_revisions:
         return Proof.NEW_REVISION
-    if seen.refresh_asked:
+    if history.was_refreshed:
         return Proof.REFRESHED
     return RefreshNeeded(Reason.NOT_FRESH, "comparison and operation show the same second")
 
 
-def _was_incomplete(before: State | None, wanted: Wanted) -> bool:
+def _was_incomplete(initial: NodeState | None, target: GateTarget) -> bool:
     """Whether resources were missing before the first operation: then a Synced status must be from after it."""
-    if not isinstance(before, ApplicationState) or before.operation is not None:
+    if not isinstance(initial, ApplicationState) or initial.operation is not None:
         return False  # an operation of another client may have created what was missing
     # A resource missing at another revision may not be part of the desired one.
-    return not before.revisions or (before.revisions == wanted.revisions and before.health is Health.MISSING)
+    return not initial.revisions or (initial.revisions == target.revisions and initial.health is Health.MISSING)
 
 
-def _may_have_missed_the_sync(state: ApplicationState, now: datetime) -> bool:
+def _may_predate_sync(state: ApplicationState, now: datetime) -> bool:
     """Argo CD sees changes a moment late: OutOfSync and the health may still describe the resources before the sync."""
     finished = state.operation.finished_at if state.operation else None
-    return finished is not None and state.sync is Sync.OUT_OF_SYNC and now - finished <= SETTLED_AFTER
+    return finished is not None and state.sync is SyncStatus.OUT_OF_SYNC and now - finished <= SETTLE_TIME
 
 
-def _proof_untouched(state: ApplicationState, finished: datetime | None, now: datetime) -> Proof | Wait:
+def _proof_without_run(state: ApplicationState, finished: datetime | None, now: datetime) -> Proof | Wait:
     if finished is None:
         return Proof.UNTOUCHED
     if state.reconciled_at is not None and state.reconciled_at > finished:
         return Proof.LATER_COMPARISON
-    if now - finished > SETTLED_AFTER:
+    if now - finished > SETTLE_TIME:
         return Proof.SETTLED
     return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
 
 
-def _lagging(seen: Seen, reason: Reason, detail: str, now: datetime) -> Wait | RefreshNeeded:
+def _missing_comparison(history: GateHistory, reason: Reason, detail: str, now: datetime) -> Wait | RefreshNeeded:
     """Wait for Argo CD to compare; if that takes too long, request a refresh, once."""
-    since = seen.succeeded_since
-    if since is not None and now - since > LAGGING_AFTER and not seen.refresh_asked:
+    since = history.succeeded_since
+    if since is not None and now - since > COMPARISON_OVERDUE_AFTER and not history.was_refreshed:
         return RefreshNeeded(reason, detail)
     return Wait(reason, detail)
 
 
-def _judge_health(evidence: Evidence, wanted: Wanted, seen: Seen) -> Judgement:
-    said = f": {evidence.health_message}" if evidence.health_message else ""
+def _evaluate_health(evidence: Evidence, target: GateTarget, history: GateHistory) -> GateDecision:
+    message = f": {evidence.health_message}" if evidence.health_message else ""
     match evidence.health:
         case Health.HEALTHY:
-            held, needed = _lasted(seen.healthy_since, seen, evidence.judged_at), wanted.patience.stability
-            if held < needed:
-                return Wait(Reason.NOT_STABLE, f"Healthy for {_words(held)} of {_words(needed)}")
+            elapsed, required = _elapsed(history.healthy_since, history, evidence.judged_at), target.timing.stability
+            if elapsed < required:
+                return Wait(Reason.NOT_STABLE, f"Healthy for {_seconds(elapsed)} of {_seconds(required)}")
             return Open(evidence)
         case Health.DEGRADED:
-            return _judge_sickness(Reason.DEGRADED, f"it is Degraded{said}", evidence, wanted, seen)
+            return _evaluate_degraded(Reason.DEGRADED, f"it is Degraded{message}", evidence, target, history)
         case health:
-            return Wait(Reason(health.value), f"it is {health}{said}")
+            return Wait(Reason(health.value), f"it is {health}{message}")
 
 
-def _judge_sickness(reason: Reason, detail: str, evidence: Evidence, wanted: Wanted, seen: Seen) -> Wait | Failed:
-    lasted = _lasted(seen.sick_since, seen, evidence.judged_at)
-    return Failed(reason, detail, evidence) if lasted >= wanted.patience.degraded_grace else Wait(reason, detail)
+def _evaluate_degraded(
+    reason: Reason, detail: str, evidence: Evidence, target: GateTarget, history: GateHistory
+) -> Wait | Failed:
+    lasted = _elapsed(history.degraded_since, history, evidence.judged_at)
+    return Failed(reason, detail, evidence) if lasted >= target.timing.degraded_grace else Wait(reason, detail)
 
 
-def _lasted(since: datetime | None, seen: Seen, now: datetime) -> timedelta:
-    return now - max(since or now, seen.succeeded_since or seen.began)  # time before the sync does not count
+def _elapsed(since: datetime | None, history: GateHistory, now: datetime) -> timedelta:
+    return now - max(since or now, history.succeeded_since or history.started)  # time before the sync does not count
 
 
-def _out_of_time(wanted: Wanted, seen: Seen, waiting: Wait | RefreshNeeded, now: datetime) -> Failed | None:
-    is_syncing = wanted.run_id is not None and seen.succeeded_since is None  # then the sync timeout applies
-    limit = wanted.patience.sync if is_syncing else wanted.patience.health
-    return _overdue(waiting, seen, limit, now) if now - (seen.succeeded_since or seen.began) >= limit else None
+def _check_limit(target: GateTarget, history: GateHistory, wait: Wait | RefreshNeeded, now: datetime) -> Failed | None:
+    is_syncing = target.run_id is not None and history.succeeded_since is None  # then the sync timeout applies
+    limit = target.timing.sync if is_syncing else target.timing.health
+    return _timeout(wait, history, limit, now) if now - (history.succeeded_since or history.started) >= limit else None
 
 
-def _overdue(waiting: Wait | RefreshNeeded, seen: Seen, limit: timedelta, now: datetime) -> Failed:
-    reason, quiet = waiting.reason, now - seen.changed
-    if reason in _BUSY:  # distinguish stuck from slow
-        reason = Reason.NO_ACTIVITY if quiet >= SILENT_AFTER else Reason.OUT_OF_TIME
-    return Failed(reason, f"{waiting.detail}, after {_words(limit)}; last change {_words(quiet)} ago")
+def _timeout(pending: Wait | RefreshNeeded, history: GateHistory, limit: timedelta, now: datetime) -> Failed:
+    reason, idle = pending.reason, now - history.last_change
+    if reason in _PROGRESS_REASONS:  # distinguish stuck from slow
+        reason = Reason.NO_ACTIVITY if idle >= STUCK_AFTER else Reason.OUT_OF_TIME
+    return Failed(reason, f"{pending.detail}, after {_seconds(limit)}; last change {_seconds(idle)} ago")
 
 
-def judge_absence(seen: Seen, limit: timedelta, now: datetime) -> Open | Wait | Failed:
+def evaluate_absence(history: GateHistory, limit: timedelta, now: datetime) -> Open | Wait | Failed:
     """The gate of a removal: it opens when the object no longer exists."""
-    state = seen.last
+    state = history.latest
     if state is None:
         return Open(Evidence(now, Health.MISSING, proof=Proof.ABSENT))
-    waiting = Wait(Reason.DELETING, "it is being deleted") if state.is_deleting else Wait(Reason.PRESENT, "it is there")
-    return _overdue(waiting, seen, limit, now) if now - seen.began >= limit else waiting
+    pending = Wait(Reason.DELETING, "it is being deleted") if state.is_deleting else Wait(Reason.PRESENT, "it is there")
+    return _timeout(pending, history, limit, now) if now - history.started >= limit else pending
 
 
-def _evidence(wanted: Wanted, state: ApplicationState, proof: Proof | None, now: datetime) -> Evidence:
+def _evidence(target: GateTarget, state: ApplicationState, proof: Proof | None, now: datetime) -> Evidence:
     operation = state.operation
     return Evidence(
         judged_at=now,
         health=state.health,
         health_message=state.health_message,
         sync=state.sync,
-        wanted=wanted.revisions,
+        wanted=target.revisions,
         shown=state.revisions,
         operation=f"{operation.phase} {operation.run_id or operation.started_by}".strip() if operation else "",
         reconciled_at=state.reconciled_at,
         proof=proof,
-        is_drifting=state.sync is Sync.OUT_OF_SYNC,
+        is_drifting=state.sync is SyncStatus.OUT_OF_SYNC,
         is_directly_verified=not state.is_remote,
     )
 
 
-def short(revisions: tuple[str, ...]) -> str:
+def abbreviate(revisions: tuple[str, ...]) -> str:
     return ", ".join(revision[:12] for revision in revisions) or "nothing"
 
 
-def _words(span: timedelta) -> str:
-    return f"{round(span.total_seconds())} s"
+def _seconds(duration: timedelta) -> str:
+    return f"{round(duration.total_seconds())} s"

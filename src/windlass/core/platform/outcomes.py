@@ -23,14 +23,14 @@ class Result(StrEnum):
     NOT_STARTED = "not started"
 
 
-GOOD = frozenset({Result.UNCHANGED, Result.SUCCEEDED})
+SUCCESSFUL_RESULTS = frozenset({Result.UNCHANGED, Result.SUCCEEDED})
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class StepResult:
     """How the step of one node ended, and after how many attempts."""
 
-    judgement: Open | Failed
+    decision: Open | Failed
     attempts: int = 1
 
 
@@ -38,7 +38,7 @@ class Ended:
 class Outcome:
     name: str
     result: Result
-    judgement: Open | Failed | None = None
+    decision: Open | Failed | None = None
     causes: tuple[str, ...] = ()
     """The failed nodes because of which this one was skipped."""
     started: datetime | None = None
@@ -46,8 +46,8 @@ class Outcome:
     attempts: int = 0
 
     @property
-    def is_good(self) -> bool:
-        return self.result in GOOD
+    def is_successful(self) -> bool:
+        return self.result in SUCCESSFUL_RESULTS
 
     @property
     def duration(self) -> timedelta | None:

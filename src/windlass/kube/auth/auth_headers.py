@@ -16,7 +16,7 @@ _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ClientIdentity:
     """The Authorization header and the client certificate of a request."""
 
     authorization: str = field(default="", repr=False)
@@ -27,16 +27,16 @@ class Identity:
 class Credentials(Protocol):
     """A source of identities."""
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> ClientIdentity:
         """The identity to use now. The same object is returned until the identity changes."""
         ...
 
-    async def renew(self, rejected: Identity) -> bool:
+    async def renew(self, rejected: ClientIdentity) -> bool:
         """Try to replace an identity that got a 401; return whether the current identity differs from it."""
         ...
 
 
-def bearer(token: str, where: str) -> str:
+def bearer_header(token: str, where: str) -> str:
     """The header value for a token. Raises `InvalidInput` at `where` if a header cannot carry it."""
     token = token.strip()
     if not _TOKEN.fullmatch(token):
@@ -44,5 +44,5 @@ def bearer(token: str, where: str) -> str:
     return f"Bearer {token}"
 
 
-def basic(username: str, password: str) -> str:
+def basic_header(username: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode("ascii")

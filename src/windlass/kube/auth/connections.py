@@ -25,9 +25,9 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    authorities: Pem | None = None
+    ca_bundle: Pem | None = None
     """`None` means the certificate authorities of the system."""
-    client: ClientCertificate | None = None
+    client_certificate: ClientCertificate | None = None
     server_name: str = ""
     """The name that the server's certificate must carry; empty means the host of the server URL."""
     insecure: bool = False
@@ -55,7 +55,7 @@ class TokenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class BasicLogin:
+class BasicAuth:
     username: str
     password: str = field(repr=False)
 
@@ -74,7 +74,7 @@ class ExecPlugin:
     """JSON from the cluster's exec extension. `None` means the plugin gets no cluster information."""
 
 
-Login = Token | TokenFile | BasicLogin | ExecPlugin
+AuthMethod = Token | TokenFile | BasicAuth | ExecPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Connection:
     """The kubeconfig or other source it was loaded from."""
     namespace: str = "default"
     tls: Tls = Tls()
-    login: Login | None = None
+    auth: AuthMethod | None = None
     proxy: Proxy | None = None
     """`None` means that environment variables may set one."""
     impersonation: Impersonation | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windlass.errors import InvalidInput
-from windlass.kube.auth.auth_headers import Credentials, Identity, basic, bearer
-from windlass.kube.auth.connections import BasicLogin, ExecPlugin, Token, TokenFile
-from windlass.kube.auth.exec_plugins import PluginCredentials
+from windlass.kube.auth.auth_headers import ClientIdentity, Credentials, basic_header, bearer_header
+from windlass.kube.auth.connections import BasicAuth, ExecPlugin, Token, TokenFile
+from windlass.kube.auth.exec_plugins import ExecPluginCredentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import ClientCertificate, Connection
     from windlass.kube.clocks import Clock
 
-REREAD_SECONDS = 60.0  # the same as client-go; the kubelet rotates a token long before it expires
+TOKEN_REREAD_SECONDS = 60.0  # the same as client-go; the kubelet rotates a token long before it expires
 
 
 def credentials_for(connection: Connection, environ: Mapping[str, str], clock: Clock) -> Credentials:
-    certificate = connection.tls.client
-    match connection.login:
+    certificate = connection.tls.client_certificate
+    match connection.auth:
         case Token(value, where):
-            return FixedCredentials(Identity(bearer(value, where), certificate))
-        case BasicLogin(username, password):
-            return FixedCredentials(Identity(basic(username, password), certificate))
+            return FixedCredentials(ClientIdentity(bearer_header(value, where), certificate))
+        case BasicAuth(username, password):
+            return FixedCredentials(ClientIdentity(basic_header(username, password), certificate))
         case TokenFile() as file:
             return TokenFileCredentials(file, certificate, clock)
         case ExecPlugin() as plugin:
-            return PluginCredentials(plugin, connection, environ, clock)
+            return ExecPluginCredentials(plugin, connection, environ, clock)
         case None:
-            return FixedCredentials(Identity(certificate=certificate))
+            return FixedCredentials(ClientIdentity(certificate=certificate))
 
 
 class FixedCredentials:
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: ClientIdentity) -> None:
         self._identity = identity
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> ClientIdentity:
         return self._identity
 
-    async def renew(self, _rejected: Identity) -> bool:
+    async def renew(self, _rejected: ClientIdentity) -> bool:
         return False
 
 
@@ -51,21 +51,21 @@ class TokenFileCredentials:
         self._file = file
         self._certificate = certificate
         self._clock = clock
-        self._identity: Identity | None = None
-        self._read_again_at = 0.0
+        self._identity: ClientIdentity | None = None
+        self._next_read = 0.0
 
-    async def identity(self) -> Identity:
-        if self._identity is None or self._clock.monotonic() >= self._read_again_at:
-            return self._read()
+    async def identity(self) -> ClientIdentity:
+        if self._identity is None or self._clock.monotonic() >= self._next_read:
+            return self._read_token()
         return self._identity
 
-    async def renew(self, rejected: Identity) -> bool:
-        return self._read() != rejected
+    async def renew(self, rejected: ClientIdentity) -> bool:
+        return self._read_token() != rejected
 
-    def _read(self) -> Identity:
-        self._read_again_at = self._clock.monotonic() + REREAD_SECONDS
+    def _read_token(self) -> ClientIdentity:
+        self._next_read = self._clock.monotonic() + TOKEN_REREAD_SECONDS
         try:
-            new = Identity(bearer(self._file.path.read_text("utf-8"), self._file.where), self._certificate)
+            new = ClientIdentity(bearer_header(self._file.path.read_text("utf-8"), self._file.where), self._certificate)
         except (OSError, UnicodeError, InvalidInput) as error:
             if self._identity is not None:
                 return self._identity

@@ -17,10 +17,10 @@ import msgspec
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import Unreachable
 from windlass.kube.auth import proxies
-from windlass.kube.auth.auth_headers import Identity, bearer
+from windlass.kube.auth.auth_headers import ClientIdentity, bearer_header
 from windlass.kube.auth.connections import ClientCertificate, Pem
-from windlass.kube.decoding import Unreadable, read
-from windlass.kube.redactions import excerpt_without_secrets
+from windlass.kube.decoding import DecodingError, decode_json
+from windlass.kube.redactions import redacted_excerpt
 
 if TYPE_CHECKING:
     from asyncio import StreamReader
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import Connection, ExecPlugin
     from windlass.kube.clocks import Clock
 
-RUN_LIMIT = timedelta(seconds=20)  # less than the timeout of a call, so that the error names the plugin
-KILL_LIMIT = timedelta(seconds=1)  # on a healthy system a killed process exits much sooner
-REFRESH_BEFORE = timedelta(seconds=10)  # so that credentials do not expire while a request is in flight
-ANSWER_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
-HINT_LIMIT = 300  # characters; some install hints are a page of instructions
-COMPLAINT_BYTES = 1 << 14  # only the end is shown
+RUN_TIMEOUT = timedelta(seconds=20)  # less than the timeout of a call, so that the error names the plugin
+KILL_TIMEOUT = timedelta(seconds=1)  # on a healthy system a killed process exits much sooner
+EXPIRY_MARGIN = timedelta(seconds=10)  # so that credentials do not expire while a request is in flight
+MAX_OUTPUT_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
+MAX_HINT_LENGTH = 300  # characters; some install hints are a page of instructions
+STDERR_TAIL_BYTES = 1 << 14  # only the end is shown
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _ExecCredentialStatus(msgspec.Struct, rename="camel"):
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _ExecCredential(msgspec.Struct, rename="camel"):
     api_version: str = ""
     kind: str = ""
-    status: _Status | None = None
+    status: _ExecCredentialStatus | None = None
 
 
-_ANSWER = msgspec.json.Decoder(_Answer)
+_EXEC_CREDENTIAL_DECODER = msgspec.json.Decoder(_ExecCredential)
 
 
-class PluginCredentials:
+class ExecPluginCredentials:
     """Runs the plugin when needed; concurrent callers share one run."""
 
     def __init__(
@@ -63,38 +63,38 @@ class PluginCredentials:
         connection: Connection,
         environ: Mapping[str, str],
         clock: Clock,
-        limit: timedelta = RUN_LIMIT,
+        timeout: timedelta = RUN_TIMEOUT,
     ) -> None:
         self._plugin = plugin
-        self._certificate = connection.tls.client
+        self._certificate = connection.tls.client_certificate
         self._environ = dict(environ) | dict(plugin.env) | {"KUBERNETES_EXEC_INFO": _exec_info(plugin, connection)}
         self._path = environ.get("PATH", "")
         self._clock = clock
-        self._limit = limit
+        self._timeout = timeout
         self._where = f"exec plugin {Path(plugin.command).name} (kubeconfig {connection.where})"
-        self._running = asyncio.Lock()
-        self._identity: Identity | None = None
+        self._lock = asyncio.Lock()
+        self._identity: ClientIdentity | None = None
         self._expires: datetime | None = None
 
-    async def identity(self) -> Identity:
+    async def identity(self) -> ClientIdentity:
         if self._identity is not None and not self._is_expired():
             return self._identity
-        async with self._running:
+        async with self._lock:
             if self._identity is not None and not self._is_expired():
                 return self._identity
-            return await self._renewed()
+            return await self._refresh()
 
-    async def renew(self, rejected: Identity) -> bool:
-        async with self._running:
+    async def renew(self, rejected: ClientIdentity) -> bool:
+        async with self._lock:
             if self._identity is rejected:
-                await self._renewed()
+                await self._refresh()
             return self._identity != rejected
 
     def _is_expired(self) -> bool:
-        return self._expires is not None and self._clock.now() >= self._expires - REFRESH_BEFORE
+        return self._expires is not None and self._clock.now() >= self._expires - EXPIRY_MARGIN
 
-    async def _renewed(self) -> Identity:
-        status = self._read(await self._run())
+    async def _refresh(self) -> ClientIdentity:
+        status = self._parse_output(await self._run())
         self._identity = self._identity_from(status)
         self._expires = status.expiration_timestamp
         return self._identity
@@ -105,7 +105,7 @@ class PluginCredentials:
             raise InvalidInput(
                 f"the command {self._plugin.command} is not there, or cannot be executed",
                 where=self._plugin.where,
-                hint=" ".join(self._plugin.install_hint.split())[:HINT_LIMIT] or "install it, or correct PATH",
+                hint=" ".join(self._plugin.install_hint.split())[:MAX_HINT_LENGTH] or "install it, or correct PATH",
             )
         try:
             process = await asyncio.create_subprocess_exec(
@@ -120,46 +120,46 @@ class PluginCredentials:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "a NUL character in its arguments or environment"
             raise InvalidInput(f"the command cannot be started: {reason}", where=self._plugin.where) from None
-        return await self._finish(process)
+        return await self._wait_for_output(process)
 
-    async def _finish(self, process: Process) -> bytes:
+    async def _wait_for_output(self, process: Process) -> bytes:
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            async with asyncio.timeout(self._limit.total_seconds()), asyncio.TaskGroup() as tasks:
-                output = tasks.create_task(_head(process.stdout))
-                complaints = tasks.create_task(_tail(process.stderr))
+            async with asyncio.timeout(self._timeout.total_seconds()), asyncio.TaskGroup() as tasks:
+                stdout = tasks.create_task(_read_head(process.stdout))
+                stderr = tasks.create_task(_read_tail(process.stderr))
                 tasks.create_task(process.wait())
         except TimeoutError:
-            await _kill(process)
-            raise self._failure(f"no answer within {self._limit.total_seconds():g} s; it was killed") from None
+            await _kill_process_group(process)
+            raise self._failure(f"no answer within {self._timeout.total_seconds():g} s; it was killed") from None
         except BaseException:
-            await _kill(process)
+            await _kill_process_group(process)
             raise
         if process.returncode == 0:
-            return output.result()
-        said = excerpt_without_secrets(complaints.result(), [value for _, value in self._plugin.env])
+            return stdout.result()
+        message = redacted_excerpt(stderr.result(), [value for _, value in self._plugin.env])
         raise self._failure(
-            f"failed with exit code {process.returncode}" + (f": {said}" if said else ", saying nothing")
+            f"failed with exit code {process.returncode}" + (f": {message}" if message else ", saying nothing")
         )
 
-    def _read(self, output: bytes) -> _Status:
+    def _parse_output(self, output: bytes) -> _ExecCredentialStatus:
         try:
-            answer = read(output, _ANSWER)
-        except Unreadable:  # the output may hold secrets and must not be quoted
+            credential = decode_json(output, _EXEC_CREDENTIAL_DECODER)
+        except DecodingError:  # the output may hold secrets and must not be quoted
             raise self._failure("its answer is not an ExecCredential in JSON") from None
-        if answer.kind != "ExecCredential":
+        if credential.kind != "ExecCredential":
             raise self._failure("its answer is not of the kind ExecCredential")
-        if answer.api_version != self._plugin.api_version:
+        if credential.api_version != self._plugin.api_version:
             raise self._failure(f"its answer is not of the version asked for, {self._plugin.api_version}")
-        status = answer.status or _Status()
+        status = credential.status or _ExecCredentialStatus()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failure("its answer has only one of client certificate and key")
         if not status.token and not status.client_certificate_data:
             raise self._failure("its answer has neither a token nor a client certificate")
         return status
 
-    def _identity_from(self, status: _Status) -> Identity:
+    def _identity_from(self, status: _ExecCredentialStatus) -> ClientIdentity:
         certificate = self._certificate
         if status.client_certificate_data:
             certificate = ClientCertificate(
@@ -167,12 +167,12 @@ class PluginCredentials:
                 Pem(status.client_key_data.encode(), self._where),
             )
         try:
-            return Identity(bearer(status.token, self._where) if status.token else "", certificate)
+            return ClientIdentity(bearer_header(status.token, self._where) if status.token else "", certificate)
         except InvalidInput as error:
             raise self._failure(error.what) from None
 
     def _failure(self, what: str) -> Unreachable:
-        return Unreachable(what, where=self._where, hint="run it by hand to see what it says", passing=False)
+        return Unreachable(what, where=self._where, hint="run it by hand to see what it says", temporary=False)
 
 
 def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:
@@ -183,36 +183,36 @@ def _exec_info(plugin: ExecPlugin, connection: Connection) -> str:
             "server": connection.server,
             "tls-server-name": tls.server_name,
             "insecure-skip-tls-verify": tls.insecure,
-            "certificate-authority-data": base64.b64encode(tls.authorities.content).decode() if tls.authorities else "",
-            "proxy-url": proxies.whole_url(connection.proxy) if connection.proxy else "",
+            "certificate-authority-data": base64.b64encode(tls.ca_bundle.content).decode() if tls.ca_bundle else "",
+            "proxy-url": proxies.url_with_userinfo(connection.proxy) if connection.proxy else "",
             "config": msgspec.json.decode(plugin.cluster_config),
         }
         spec["cluster"] = {name: value for name, value in cluster.items() if value}
     return msgspec.json.encode({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec}).decode()
 
 
-async def _head(stream: StreamReader) -> bytes:
+async def _read_head(stream: StreamReader) -> bytes:
     """The beginning of the output, up to one byte more than allowed.
 
     The rest is read and dropped, so that the plugin does not block on a full pipe.
     """
     kept = b""
-    while chunk := await stream.read(ANSWER_BYTES):
-        kept = (kept + chunk)[: ANSWER_BYTES + 1]
+    while chunk := await stream.read(MAX_OUTPUT_BYTES):
+        kept = (kept + chunk)[: MAX_OUTPUT_BYTES + 1]
     return kept
 
 
-async def _tail(stream: StreamReader) -> bytes:
+async def _read_tail(stream: StreamReader) -> bytes:
     kept = b""
-    while chunk := await stream.read(COMPLAINT_BYTES):
-        kept = (kept + chunk)[-COMPLAINT_BYTES:]
+    while chunk := await stream.read(STDERR_TAIL_BYTES):
+        kept = (kept + chunk)[-STDERR_TAIL_BYTES:]
     return kept
 
 
-async def _kill(process: Process) -> None:
+async def _kill_process_group(process: Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - a grandchild in its own session may keep the pipes open
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(KILL_LIMIT.total_seconds()):
+        async with asyncio.timeout(KILL_TIMEOUT.total_seconds()):
             await process.wait()

@@ -20,19 +20,19 @@ from windlass.kube.auth.connections import Pem
 from windlass.kube.decoding import without_nulls
 
 
-class Extension(msgspec.Struct):
+class KubeconfigExtension(msgspec.Struct):
     name: str = ""
     extension: Any = None
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
     server: str = ""
     certificate_authority: str = ""
     certificate_authority_data: str = ""
     insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
-    extensions: list[Extension] = []
+    extensions: list[KubeconfigExtension] = []
 
 
 class ExecVariable(msgspec.Struct):
@@ -40,7 +40,7 @@ class ExecVariable(msgspec.Struct):
     value: str = ""
 
 
-class Exec(msgspec.Struct, rename="camel"):
+class ExecConfig(msgspec.Struct, rename="camel"):
     command: str = ""
     args: list[str] = []
     env: list[ExecVariable] = []
@@ -50,7 +50,7 @@ class Exec(msgspec.Struct, rename="camel"):
     interactive_mode: str = ""
 
 
-class User(msgspec.Struct, rename="kebab"):
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
     client_certificate: str = ""
     client_certificate_data: str = ""
     client_key: str = ""
@@ -59,7 +59,7 @@ class User(msgspec.Struct, rename="kebab"):
     token_file: str = msgspec.field(default="", name="tokenFile")
     username: str = ""
     password: str = ""
-    exec: Exec | None = None
+    exec: ExecConfig | None = None
     auth_provider: dict[str, Any] | None = None
     as_: str = msgspec.field(default="", name="as")
     as_uid: str = ""
@@ -67,24 +67,24 @@ class User(msgspec.Struct, rename="kebab"):
     as_user_extra: dict[str, list[str]] = {}
 
 
-class Context(msgspec.Struct):
+class KubeconfigContext(msgspec.Struct):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
 
 
 class NamedCluster(msgspec.Struct):
-    cluster: Cluster = msgspec.field(default_factory=Cluster)
+    cluster: KubeconfigCluster = msgspec.field(default_factory=KubeconfigCluster)
     name: str = ""
 
 
 class NamedUser(msgspec.Struct):
-    user: User = msgspec.field(default_factory=User)
+    user: KubeconfigUser = msgspec.field(default_factory=KubeconfigUser)
     name: str = ""
 
 
 class NamedContext(msgspec.Struct):
-    context: Context = msgspec.field(default_factory=Context)
+    context: KubeconfigContext = msgspec.field(default_factory=KubeconfigContext)
     name: str = ""
 
 
@@ -107,15 +107,15 @@ def parse(content: bytes, where: str) -> Kubeconfig:
         config = msgspec.convert(document, Kubeconfig)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
-        place = _named(path.rstrip("`").lstrip("."), document)
-        raise InvalidInput(what.replace("`", ""), where=f"{where}: {place}") from None
+        field_path = _path_with_entry_name(path.rstrip("`").lstrip("."), document)
+        raise InvalidInput(what.replace("`", ""), where=f"{where}: {field_path}") from None
     if config.kind not in ("", "Config"):
         raise InvalidInput("not a kubeconfig: its kind must be Config", where=f"{where}: kind")
     return config
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KubeconfigSection:
     """A mapping in a kubeconfig, such as `users[admin].user`: locates its fields in errors and resolves its files."""
 
     file: str
@@ -125,7 +125,7 @@ class Place:
     def where(self, field: str) -> str:
         return f"{self.file}: {self.path}.{field}"
 
-    def mistake(self, field: str, what: str, hint: str = "") -> InvalidInput:
+    def error(self, field: str, what: str, hint: str = "") -> InvalidInput:
         return InvalidInput(what, where=self.where(field), hint=hint)
 
     def resolve(self, name: str, field: str) -> Path:
@@ -134,29 +134,29 @@ class Place:
         if path.is_absolute():
             return path
         if self.directory is None:
-            raise self.mistake(field, "a relative path, in a kubeconfig of no directory", "write the whole path")
+            raise self.error(field, "a relative path, in a kubeconfig of no directory", "write the whole path")
         return self.directory / path
 
-    def pem(self, data: str, file: str, field: str) -> Pem | None:
+    def load_pem(self, data: str, file: str, field: str) -> Pem | None:
         """The content of `{field}-data`, or else of the file named by `field`; `None` if both are empty."""
         if data:
             try:
                 return Pem(base64.b64decode("".join(data.split()), validate=True), self.where(f"{field}-data"))
             except (binascii.Error, ValueError):
-                raise self.mistake(f"{field}-data", "not base64") from None
+                raise self.error(f"{field}-data", "not base64") from None
         if not file:
             return None
         path = self.resolve(file, field)
         try:
             return Pem(path.read_bytes(), self.where(field))
         except OSError as error:
-            raise self.mistake(field, f"cannot read {path}: {error.strerror}") from None
+            raise self.error(field, f"cannot read {path}: {error.strerror}") from None
 
 
-def _named(path: str, document: dict[str, Any]) -> str:
+def _path_with_entry_name(path: str, document: dict[str, Any]) -> str:
     """Replace the index with the entry's name: `users[0].user.token` becomes `users[admin].user.token`."""
-    found = re.match(r"(clusters|users|contexts)\[(\d+)\]", path)
-    item = document[found[1]][int(found[2])] if found else None
-    if not found or not isinstance(item, dict) or not isinstance(item.get("name"), str):
+    match = re.match(r"(clusters|users|contexts)\[(\d+)\]", path)
+    entry = document[match[1]][int(match[2])] if match else None
+    if not match or not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         return path or "the top"
-    return f"{found[1]}[{item['name']}]{path[found.end() :]}"
+    return f"{match[1]}[{entry['name']}]{path[match.end() :]}"

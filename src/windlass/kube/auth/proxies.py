@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from windlass.errors import InvalidInput
-from windlass.kube.auth.auth_headers import basic
+from windlass.kube.auth.auth_headers import basic_header
 from windlass.kube.auth.connections import Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -30,44 +30,44 @@ def proxy_for(server: str, environ: Mapping[str, str], explicit: Proxy | None = 
     url = urlsplit(server)
     names = (f"{url.scheme.upper()}_PROXY", f"{url.scheme}_proxy")
     name = next((name for name in names if environ.get(name)), "")
-    bypass = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
-    if not name or not _is_proxied(url.hostname or "", url.port or PORTS[url.scheme], bypass):
+    no_proxy = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    if not name or not _uses_proxy(url.hostname or "", url.port or DEFAULT_PORTS[url.scheme], no_proxy):
         return None
-    return parse(environ[name], where=name)
+    return parse_proxy(environ[name], where=name)
 
 
-def whole_url(proxy: Proxy) -> str:
+def url_with_userinfo(proxy: Proxy) -> str:
     """The URL with user name and password, as ExecCredential hands it to an exec plugin. Never log it."""
     return proxy.url.replace("://", f"://{proxy.userinfo}@", 1) if proxy.userinfo else proxy.url
 
 
-def authorization(proxy: Proxy) -> str:
+def proxy_authorization(proxy: Proxy) -> str:
     """The value of Proxy-Authorization; empty if the proxy's URL has no user name and password."""
     username, _, password = proxy.userinfo.partition(":")
-    return basic(unquote(username), unquote(password)) if proxy.userinfo else ""
+    return basic_header(unquote(username), unquote(password)) if proxy.userinfo else ""
 
 
-def parse(text: str, where: str) -> Proxy:
+def parse_proxy(text: str, where: str) -> Proxy:
     """Parse a proxy URL; the scheme defaults to http. Errors do not quote the URL, which may hold a password."""
     text = text if "://" in text else f"http://{text}"
     try:
         url = urlsplit(text)
-        named = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
-        usable = is_host(url.hostname) and url.port != 0 and named.isascii() and named.isprintable()
+        stripped_url = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+        usable = is_valid_host(url.hostname) and url.port != 0 and stripped_url.isascii() and stripped_url.isprintable()
     except ValueError:
         usable = False
     if not usable:
         raise InvalidInput("not the URL of a proxy", where=where, hint="write http://host:port")
-    if url.scheme not in PORTS:
+    if url.scheme not in DEFAULT_PORTS:
         raise InvalidInput(
             f"a proxy of the kind {url.scheme}:// is not supported",
             where=where,
             hint="use an http:// or https:// proxy",
         )
-    return Proxy(named, userinfo=url.netloc.rpartition("@")[0])
+    return Proxy(stripped_url, userinfo=url.netloc.rpartition("@")[0])
 
 
-def is_host(name: str | None) -> bool:
+def is_valid_host(name: str | None) -> bool:
     """Whether a name or address can be looked up: Python's resolver and TLS break on empty and overlong labels."""
     if not name or not name.isprintable() or " " in name:
         return False
@@ -78,22 +78,22 @@ def is_host(name: str | None) -> bool:
     return True
 
 
-def _is_proxied(host: str, port: int, bypass: str) -> bool:
-    address = _address(host)
+def _uses_proxy(host: str, port: int, no_proxy: str) -> bool:
+    address = _parse_address(host)
     if host == "localhost" or (address is not None and address.is_loopback):
         return False
-    return not any(rule.covers(host, address, port) for rule in _rules(bypass))
+    return not any(rule.matches(host, address, port) for rule in _parse_no_proxy(no_proxy))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _NoProxyRule:
     """One entry of NO_PROXY: a network, or a domain (`.suffix` matches subdomains only). An empty port matches any."""
 
     network: ipaddress.IPv4Network | ipaddress.IPv6Network | None = None
     domain: str = ""
     port: str = ""
 
-    def covers(self, host: str, address: _Address | None, port: int) -> bool:
+    def matches(self, host: str, address: _Address | None, port: int) -> bool:
         if self.port not in ("", str(port)):
             return False
         if self.network is not None:
@@ -103,18 +103,18 @@ class _Rule:
         return self.domain in ("*", host) or host.endswith(f".{self.domain}")
 
 
-def _rules(bypass: str) -> Iterator[_Rule]:
-    for entry in bypass.lower().split(","):
+def _parse_no_proxy(no_proxy: str) -> Iterator[_NoProxyRule]:
+    for entry in no_proxy.lower().split(","):
         text = entry.strip()
         if "/" in text:
-            if (network := _network(text)) is not None:
-                yield _Rule(network)
+            if (network := _parse_network(text)) is not None:
+                yield _NoProxyRule(network)
             continue
         host, port = _split_port(text)
-        if (network := _network(host)) is not None:
-            yield _Rule(network, port=port)
+        if (network := _parse_network(host)) is not None:
+            yield _NoProxyRule(network, port=port)
         elif host:
-            yield _Rule(domain=host.removeprefix("*") if host.startswith("*.") else host, port=port)
+            yield _NoProxyRule(domain=host.removeprefix("*") if host.startswith("*.") else host, port=port)
 
 
 def _split_port(text: str) -> tuple[str, str]:
@@ -125,14 +125,14 @@ def _split_port(text: str) -> tuple[str, str]:
     return (host, port) if colon and ":" not in host else (text, "")
 
 
-def _address(host: str) -> _Address | None:
+def _parse_address(host: str) -> _Address | None:
     try:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
 
 
-def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -10,31 +10,31 @@ import msgspec
 
 from windlass.kube.api_errors import BadAnswer, KubeError
 from windlass.kube.client.resources import Ref, Resource
-from windlass.kube.decoding import Unreadable, read
+from windlass.kube.decoding import DecodingError, decode_json
 from windlass.kube.transport.calls import Call
 from windlass.kube.transport.transports import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windlass.kube.client.objects import Plain
-    from windlass.kube.transport.calls import Calls
+    from windlass.kube.client.objects import RawObject
+    from windlass.kube.transport.calls import CallSender
     from windlass.kube.transport.transports import Response
 
 A = TypeVar("A")
 
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
-ACCEPT = ",".join([AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"])
+AGGREGATED_MEDIA_TYPE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+ACCEPT = ",".join([AGGREGATED_MEDIA_TYPE.format("v2"), AGGREGATED_MEDIA_TYPE.format("v2beta1"), "application/json"])
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _ResponseKind(msgspec.Struct, frozen=True):
     kind: str = ""
 
 
 class _AggregatedResource(msgspec.Struct, rename="camel"):
     resource: str
     scope: str
-    response_kind: _Kind = _Kind()
+    response_kind: _ResponseKind = _ResponseKind()
     verbs: frozenset[str] = frozenset()
 
 
@@ -44,16 +44,16 @@ class _AggregatedVersion(msgspec.Struct):
     freshness: str = "Current"
 
 
-class _Named(msgspec.Struct):
+class _GroupMetadata(msgspec.Struct):
     name: str = ""
 
 
 class _AggregatedGroup(msgspec.Struct):
-    metadata: _Named
+    metadata: _GroupMetadata
     versions: tuple[_AggregatedVersion, ...] = ()
 
 
-class _Aggregated(msgspec.Struct):
+class _AggregatedGroupList(msgspec.Struct):
     items: tuple[_AggregatedGroup, ...] = ()
 
 
@@ -61,27 +61,27 @@ class _GroupVersion(msgspec.Struct, rename="camel"):
     group_version: str
 
 
-class _Group(msgspec.Struct):
+class _ApiGroup(msgspec.Struct):
     name: str
     versions: tuple[_GroupVersion, ...] = ()
 
 
-class _Groups(msgspec.Struct):
+class _ApiGroupList(msgspec.Struct):
     """APIVersions (`/api`) fills `versions`, APIGroupList (`/apis`) fills `groups`."""
 
     versions: tuple[str, ...] = ()
-    groups: tuple[_Group, ...] = ()
+    groups: tuple[_ApiGroup, ...] = ()
 
 
-class _PlainResource(msgspec.Struct):
+class _ApiResource(msgspec.Struct):
     name: str
     kind: str
     namespaced: bool
     verbs: frozenset[str] = frozenset()
 
 
-class _PlainResources(msgspec.Struct):
-    resources: tuple[_PlainResource, ...] = ()
+class _ApiResourceList(msgspec.Struct):
+    resources: tuple[_ApiResource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Discovery:
 
     resources: tuple[Resource, ...]
     """In the server's order of preference: the first version of a group is the preferred one."""
-    silent: tuple[str, ...] = ()
+    unavailable: tuple[str, ...] = ()
     """Group versions that are listed but could not be discovered, such as a broken aggregated API."""
 
     def find(self, kind: str, group: str = "", version: str = "") -> Resource | None:
@@ -100,7 +100,7 @@ class Discovery:
                 return resource
         return None
 
-    def ref_to(self, item: Plain) -> Ref | None:
+    def ref_to(self, item: RawObject) -> Ref | None:
         """The address of an object, from its apiVersion, kind and metadata; `None` if its kind is not served."""
         group, _, version = item["apiVersion"].rpartition("/")
         resource = self.find(item["kind"], group, version)
@@ -110,63 +110,71 @@ class Discovery:
         return resource.named(item["metadata"]["name"], namespace)
 
 
-async def discover(calls: Calls) -> Discovery:
-    found: list[Resource] = []
-    silent: list[str] = []
-    for root in ("/api", "/apis"):
-        response = await calls.send(_call(root, ACCEPT))
+async def discover(sender: CallSender) -> Discovery:
+    resources: list[Resource] = []
+    unavailable: list[str] = []
+    for prefix in ("/api", "/apis"):
+        response = await sender.send(_call(prefix, ACCEPT))
         if "apidiscovery.k8s.io" in response.headers.get("Content-Type", ""):
-            groups = _decode(response, _Aggregated, root).items
-            found += _aggregated(groups)
-            silent += [_join(g.metadata.name, v.version) for g in groups for v in g.versions if v.freshness == "Stale"]
+            groups = _decode(response, _AggregatedGroupList, prefix).items
+            resources += _aggregated_resources(groups)
+            unavailable += [
+                _group_version(g.metadata.name, v.version) for g in groups for v in g.versions if v.freshness == "Stale"
+            ]
         else:
-            answers = await _one_by_one(calls, root, _decode(response, _Groups, root))
-            silent += [group_version for group_version, answer in answers if answer is None]
-            found += [r for group_version, answer in answers if answer for r in _plain(group_version, answer)]
-    return Discovery(tuple(found), tuple(silent))
+            results = await _fetch_group_versions(sender, prefix, _decode(response, _ApiGroupList, prefix))
+            unavailable += [group_version for group_version, answer in results if answer is None]
+            resources += [
+                r for group_version, answer in results if answer for r in _api_resources(group_version, answer)
+            ]
+    return Discovery(tuple(resources), tuple(unavailable))
 
 
-def _aggregated(groups: tuple[_AggregatedGroup, ...]) -> Iterator[Resource]:
+def _aggregated_resources(groups: tuple[_AggregatedGroup, ...]) -> Iterator[Resource]:
     for group in groups:
         for version in group.versions:
-            for found in version.resources:
-                namespaced = found.scope == "Namespaced"
-                if kind := found.response_kind.kind:  # a resource without a kind serves only its subresources
-                    yield Resource(group.metadata.name, version.version, found.resource, kind, namespaced, found.verbs)
+            for resource in version.resources:
+                namespaced = resource.scope == "Namespaced"
+                if kind := resource.response_kind.kind:  # a resource without a kind serves only its subresources
+                    yield Resource(
+                        group.metadata.name, version.version, resource.resource, kind, namespaced, resource.verbs
+                    )
 
 
-async def _one_by_one(calls: Calls, root: str, groups: _Groups) -> list[tuple[str, _PlainResources | None]]:
-    wanted = [*groups.versions, *(v.group_version for g in groups.groups for v in g.versions)]
+async def _fetch_group_versions(
+    sender: CallSender, prefix: str, groups: _ApiGroupList
+) -> list[tuple[str, _ApiResourceList | None]]:
+    group_versions = [*groups.versions, *(v.group_version for g in groups.groups for v in g.versions)]
     async with asyncio.TaskGroup() as tasks:
-        asked = [(name, tasks.create_task(_resources(calls, f"{root}/{name}"))) for name in wanted]
-    return [(name, task.result()) for name, task in asked]
+        pending = [(name, tasks.create_task(_fetch_resources(sender, f"{prefix}/{name}"))) for name in group_versions]
+    return [(name, task.result()) for name, task in pending]
 
 
-async def _resources(calls: Calls, path: str) -> _PlainResources | None:
+async def _fetch_resources(sender: CallSender, path: str) -> _ApiResourceList | None:
     """`None` on any error: one broken aggregated API must not make the other groups undiscoverable."""
     try:
-        return _decode(await calls.send(_call(path, "application/json")), _PlainResources, path)
+        return _decode(await sender.send(_call(path, "application/json")), _ApiResourceList, path)
     except KubeError:
         return None
 
 
-def _plain(group_version: str, answer: _PlainResources) -> Iterator[Resource]:
+def _api_resources(group_version: str, resource_list: _ApiResourceList) -> Iterator[Resource]:
     group, _, version = group_version.rpartition("/")
-    for found in answer.resources:
-        if "/" not in found.name:
-            yield Resource(group, version, found.name, found.kind, found.namespaced, found.verbs)
+    for resource in resource_list.resources:
+        if "/" not in resource.name:
+            yield Resource(group, version, resource.name, resource.kind, resource.namespaced, resource.verbs)
 
 
-def _join(group: str, version: str) -> str:
+def _group_version(group: str, version: str) -> str:
     return f"{group}/{version}" if group else version
 
 
 def _call(path: str, accept: str) -> Call:
-    return Call("get", "discovery", Request("GET", path, (("Accept", accept),), repeatable=True))
+    return Call("get", "discovery", Request("GET", path, (("Accept", accept),), idempotent=True))
 
 
 def _decode(response: Response, into: type[A], path: str) -> A:
     try:
-        return read(response.body, msgspec.json.Decoder(into))
-    except Unreadable as error:
+        return decode_json(response.body, msgspec.json.Decoder(into))
+    except DecodingError as error:
         raise BadAnswer(f"this is no API discovery: {error}", where=path) from None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-Plain = dict[str, Any]
+RawObject = dict[str, Any]
 """An object as decoded JSON, with all fields."""
 
 
@@ -18,7 +18,7 @@ class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     controller: bool = False
 
 
-class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -32,21 +32,21 @@ class Metadata(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     deletion_timestamp: str = ""
 
 
-class Typed(msgspec.Struct, frozen=True, gc=False):
+class TypedObject(msgspec.Struct, frozen=True, gc=False):
     """Base of typed objects. Declare only the fields that are used; the decoder skips the others without building them.
 
     Decoded objects cannot form reference cycles, so `gc=False` exempts them from garbage collection: a list of
     thousands decodes twice as fast. Set it on nested structs, too.
     """
 
-    metadata: Metadata
+    metadata: ObjectMeta
 
 
-T = TypeVar("T", bound=Plain | Typed)
-TypedT = TypeVar("TypedT", bound=Typed)
+T = TypeVar("T", bound=RawObject | TypedObject)
+TypedT = TypeVar("TypedT", bound=TypedObject)
 
 
-class Identity(NamedTuple):
+class ObjectVersion(NamedTuple):
     """One state of one object: the uid tells it from earlier objects of the same name."""
 
     namespace: str
@@ -59,10 +59,10 @@ class Identity(NamedTuple):
         return (self.namespace, self.name)
 
 
-def identity_of(item: Plain | Typed) -> Identity:
-    if isinstance(item, Typed):
+def object_version(item: RawObject | TypedObject) -> ObjectVersion:
+    if isinstance(item, TypedObject):
         meta = item.metadata
-        return Identity(meta.namespace, meta.name, meta.uid, meta.resource_version)
-    found = item.get("metadata") or {}
-    namespace, name = found.get("namespace") or "", found.get("name") or ""
-    return Identity(namespace, name, found.get("uid") or "", found.get("resourceVersion") or "")
+        return ObjectVersion(meta.namespace, meta.name, meta.uid, meta.resource_version)
+    metadata = item.get("metadata") or {}
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    return ObjectVersion(namespace, name, metadata.get("uid") or "", metadata.get("resourceVersion") or "")

@@ -19,32 +19,32 @@ from windlass.kube.api_errors import (
     TooManyRequests,
     Unreachable,
 )
-from windlass.kube.client.objects import T, identity_of
-from windlass.kube.client.readers import EVERYTHING, Since
+from windlass.kube.client.objects import T, object_version
+from windlass.kube.client.readers import EVERYTHING, WatchStart
 from windlass.kube.client.watches import Bookmark
-from windlass.kube.transport.retries import ATTEMPTS, backoff
+from windlass.kube.transport.retries import MAX_ATTEMPTS, backoff
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 
-    from windlass.kube.client.objects import Identity
+    from windlass.kube.client.objects import ObjectVersion
     from windlass.kube.client.readers import KubeReader, Selection
     from windlass.kube.client.resources import Ref
-    from windlass.kube.client.watches import Event
+    from windlass.kube.client.watches import WatchEvent
 
-PATIENCE = 30  # seconds; a server that ignores sendInitialEvents never ends the initial events
-QUICK = 1.0  # a watch that ends sooner without an event has failed
+INITIAL_EVENTS_TIMEOUT = 30  # seconds; a server that ignores sendInitialEvents never ends the initial events
+MIN_WATCH_SECONDS = 1.0  # a watch that ends sooner without an event has failed
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class ObjectChange(Generic[T]):
     """No `old` means created, no `new` means deleted. Neither means that a full list has been applied."""
 
     old: T | None
     new: T | None
 
     @property
-    def is_complete(self) -> bool:
+    def completes_view(self) -> bool:
         return self.old is None and self.new is None
 
 
@@ -61,118 +61,118 @@ class Reflector(Generic[T]):
         self._into = into
         self._select = select
         self._view: dict[tuple[str, str], T] = {}
-        self._since = ""
-        self._streams = True
-        self._was_complete = False
-        self.trouble: KubeError | None = None
+        self._resource_version = ""
+        self._can_stream = True
+        self._has_synced = False
+        self.current_error: KubeError | None = None
 
     @property
     def view(self) -> Mapping[tuple[str, str], T]:
         """Objects by (namespace, name), as of the last change consumed."""
         return self._view
 
-    async def changes(self) -> AsyncGenerator[Change[T], None]:
+    async def changes(self) -> AsyncGenerator[ObjectChange[T], None]:
         """Run the reflector. The view advances only as changes are consumed; there may be only one consumer.
 
         A consumer that stops may call this again: it continues after the last change consumed.
         """
         failures = 0
         while True:
-            source = self._follow() if self._since else self._stream() if self._streams else self._list()
+            source = self._resume() if self._resource_version else self._stream() if self._can_stream else self._list()
             try:
                 async with aclosing(source):
                     async for change in source:
-                        self.trouble = None
+                        self.current_error = None
                         yield change
-                self.trouble = None
+                self.current_error = None
             except KubeError as error:
-                failures = failures + 1 if self.trouble else 1
-                self.trouble = error
-                if not self._may_pass(error, failures):
+                failures = failures + 1 if self.current_error else 1
+                self.current_error = error
+                if not self._should_retry(error, failures):
                     raise
                 if isinstance(error, Expired):
-                    self._since = ""
+                    self._resource_version = ""
                 await self._reader.clock.sleep(backoff(failures, self._reader.clock.random()))
 
-    def _may_pass(self, error: KubeError, failures: int) -> bool:
-        if not self._was_complete and failures >= ATTEMPTS:
+    def _should_retry(self, error: KubeError, failures: int) -> bool:
+        if not self._has_synced and failures >= MAX_ATTEMPTS:
             return False
         if isinstance(error, Unreachable):
-            return error.passing
+            return error.temporary
         return isinstance(error, Expired | ConnectionLost | DeadlineExceeded | ServerError | TooManyRequests)
 
-    async def _list(self) -> AsyncGenerator[Change[T], None]:
+    async def _list(self) -> AsyncGenerator[ObjectChange[T], None]:
         listing = await self._reader.list(self._ref, self._into, select=self._select)
         for change in self._replace(listing.items, listing.resource_version):
             yield change
 
-    async def _stream(self) -> AsyncGenerator[Change[T], None]:
+    async def _stream(self) -> AsyncGenerator[ObjectChange[T], None]:
         """Get state and changes in one stream (WatchList). If the server cannot do that, list from then on."""
-        async with aclosing(self._watch(Since())) as events:
+        async with aclosing(self._watch(WatchStart())) as events:
             try:
-                async with asyncio.timeout(PATIENCE):
-                    state, version = await _state(events)
+                async with asyncio.timeout(INITIAL_EVENTS_TIMEOUT):
+                    state, resource_version = await _collect_initial_state(events)
             except (BadRequest, Invalid, ConnectionLost, TimeoutError):
-                self._streams = False
+                self._can_stream = False
                 return
-            for change in self._replace(state, version):
+            for change in self._replace(state, resource_version):
                 yield change
             async for change in self._apply(events):
                 yield change
 
-    async def _follow(self) -> AsyncGenerator[Change[T], None]:
-        began, before = self._reader.clock.monotonic(), self._since
-        async with aclosing(self._watch(Since(self._since))) as events:
+    async def _resume(self) -> AsyncGenerator[ObjectChange[T], None]:
+        started, start_version = self._reader.clock.monotonic(), self._resource_version
+        async with aclosing(self._watch(WatchStart(self._resource_version))) as events:
             async for change in self._apply(events):
                 yield change
-        if self._since == before and self._reader.clock.monotonic() - began < QUICK:
+        if self._resource_version == start_version and self._reader.clock.monotonic() - started < MIN_WATCH_SECONDS:
             raise ConnectionLost("the server ended the watch at once", where=str(self._ref))
 
-    def _watch(self, since: Since) -> AsyncGenerator[Event[T] | Bookmark, None]:
+    def _watch(self, since: WatchStart) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
         return self._reader.watch(self._ref, since, self._into, select=self._select)
 
-    async def _apply(self, events: AsyncIterator[Event[T] | Bookmark]) -> AsyncGenerator[Change[T], None]:
+    async def _apply(self, events: AsyncIterator[WatchEvent[T] | Bookmark]) -> AsyncGenerator[ObjectChange[T], None]:
         async for event in events:
             if isinstance(event, Bookmark):
-                self._since = event.resource_version
-                self.trouble = None
+                self._resource_version = event.resource_version
+                self.current_error = None
                 continue
-            identity = identity_of(event.item)
-            for change in self._remove(identity) if event.type == "DELETED" else self._put(identity, event.item):
+            version = object_version(event.item)
+            for change in self._remove(version) if event.type == "DELETED" else self._upsert(version, event.item):
                 yield change
-            self._since = identity.resource_version
+            self._resource_version = version.resource_version
 
-    def _replace(self, items: Iterable[T], version: str) -> Iterator[Change[T]]:
+    def _replace(self, items: Iterable[T], resource_version: str) -> Iterator[ObjectChange[T]]:
         """Replace the view; objects missing from `items` were deleted while no watch was open."""
-        if not version:
+        if not resource_version:
             raise BadAnswer("a list without a resourceVersion cannot be followed", where=str(self._ref))
-        fresh = {(identity := identity_of(item)).key: (identity, item) for item in items}
+        fresh = {(version := object_version(item)).key: (version, item) for item in items}
         for key in [key for key in self._view if key not in fresh]:
-            yield Change(self._view.pop(key), None)
-        for identity, item in fresh.values():
-            yield from self._put(identity, item)
-        self._since = version
-        self._was_complete = True
-        yield Change(None, None)
+            yield ObjectChange(self._view.pop(key), None)
+        for version, item in fresh.values():
+            yield from self._upsert(version, item)
+        self._resource_version = resource_version
+        self._has_synced = True
+        yield ObjectChange(None, None)
 
-    def _put(self, identity: Identity, item: T) -> Iterator[Change[T]]:
-        old = self._view.get(identity.key)
+    def _upsert(self, version: ObjectVersion, item: T) -> Iterator[ObjectChange[T]]:
+        old = self._view.get(version.key)
         if old is not None:
-            known = identity_of(old)
-            if known == identity:
+            old_version = object_version(old)
+            if old_version == version:
                 return
-            if known.uid != identity.uid:  # deleted and recreated under the same name: two changes
-                yield Change(self._view.pop(identity.key), None)
+            if old_version.uid != version.uid:  # deleted and recreated under the same name: two changes
+                yield ObjectChange(self._view.pop(version.key), None)
                 old = None
-        self._view[identity.key] = item
-        yield Change(old, item)
+        self._view[version.key] = item
+        yield ObjectChange(old, item)
 
-    def _remove(self, identity: Identity) -> Iterator[Change[T]]:
-        if identity.key in self._view:
-            yield Change(self._view.pop(identity.key), None)
+    def _remove(self, version: ObjectVersion) -> Iterator[ObjectChange[T]]:
+        if version.key in self._view:
+            yield ObjectChange(self._view.pop(version.key), None)
 
 
-async def _state(events: AsyncIterator[Event[T] | Bookmark]) -> tuple[list[T], str]:
+async def _collect_initial_state(events: AsyncIterator[WatchEvent[T] | Bookmark]) -> tuple[list[T], str]:
     """The objects of the initial events and the resourceVersion of the bookmark that ends them."""
     state: dict[tuple[str, str], T] = {}
     async for event in events:
@@ -180,7 +180,7 @@ async def _state(events: AsyncIterator[Event[T] | Bookmark]) -> tuple[list[T], s
             if event.ends_initial_events:
                 return list(state.values()), event.resource_version
         elif event.type == "DELETED":
-            state.pop(identity_of(event.item).key, None)
+            state.pop(object_version(event.item).key, None)
         else:
-            state[identity_of(event.item).key] = event.item
+            state[object_version(event.item).key] = event.item
     raise ConnectionLost("the watch ended before the state was complete")

@@ -31,7 +31,7 @@ class Resource:
         """The collection across all namespaces, or of a cluster-scoped resource."""
         return Ref(self)
 
-    def within(self, namespace: str) -> Ref:
+    def in_namespace(self, namespace: str) -> Ref:
         """The collection in one namespace."""
         return Ref(self, namespace=namespace)
 
@@ -61,7 +61,7 @@ class Ref:
             if part in {".", ".."} or "/" in part or "%" in part:
                 raise InvalidInput(f"{part!r} cannot be part of an address", where=str(self.resource))
 
-    def sub(self, subresource: str) -> Ref:
+    def with_subresource(self, subresource: str) -> Ref:
         return replace(self, subresource=subresource)
 
     @property
@@ -84,8 +84,8 @@ class Ref:
 
     def target(self, query: Query = ()) -> str:
         """Path and encoded query; parameters with an empty value are left out."""
-        given = [(name, value) for name, value in query if value]
-        return f"{self.path}?{urlencode(given)}" if given else self.path
+        parameters = [(name, value) for name, value in query if value]
+        return f"{self.path}?{urlencode(parameters)}" if parameters else self.path
 
     def __str__(self) -> str:
         name = f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name or self.namespace

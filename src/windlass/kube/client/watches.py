@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 import msgspec
 
-from windlass.kube.api_errors import STATUS, BadAnswer, ConnectionLost, error_for
+from windlass.kube.api_errors import STATUS_DECODER, BadAnswer, ConnectionLost, error_from_status
 from windlass.kube.client.objects import T
-from windlass.kube.decoding import UNREADABLE, Unreadable, read
+from windlass.kube.decoding import DECODE_ERRORS, DecodingError, decode_json
 from windlass.kube.transport.line_splitter import LineSplitter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from windlass.kube.transport.calls import Call, Calls
+    from windlass.kube.transport.calls import Call, CallSender
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
-Type = Literal["ADDED", "MODIFIED", "DELETED"]
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 @dataclass(frozen=True, slots=True)
-class Event(Generic[T]):
-    type: Type
+class WatchEvent(Generic[T]):
+    type: EventType
     item: T
 
 
@@ -37,66 +37,68 @@ class Bookmark:
     ends_initial_events: bool
 
 
-class _Line(msgspec.Struct, Generic[T]):
+class _WatchLine(msgspec.Struct, Generic[T]):
     type: str
     object: T
 
 
-class _Mark(msgspec.Struct, rename="camel"):
+class _BookmarkMetadata(msgspec.Struct, rename="camel"):
     resource_version: str
     annotations: dict[str, str] = {}  # msgspec copies empty defaults
 
 
-class _Marked(msgspec.Struct):
-    metadata: _Mark
+class _BookmarkObject(msgspec.Struct):
+    metadata: _BookmarkMetadata
 
 
-_MARKED = msgspec.json.Decoder(_Marked)
-_RAW_LINES = msgspec.json.Decoder(_Line[msgspec.Raw])  # type: ignore[type-var]  # any JSON, left undecoded
+_BOOKMARK_DECODER = msgspec.json.Decoder(_BookmarkObject)
+_RAW_LINE_DECODER = msgspec.json.Decoder(_WatchLine[msgspec.Raw])  # type: ignore[type-var]  # any JSON, left undecoded
 
 
 @cache
 def _decoder(into: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_Line[into])
+    return msgspec.json.Decoder(_WatchLine[into])
 
 
-async def events(calls: Calls, call: Call, into: type[T], silence: float) -> AsyncGenerator[Event[T] | Bookmark, None]:
+async def watch_events(
+    sender: CallSender, call: Call, into: type[T], silence_timeout: float
+) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
     """Yield events until the server ends the watch normally. Raises `Expired` if the start version is too old."""
     decoder = _decoder(cast("Any", into))
     splitter = LineSplitter()
-    async with calls.open(call) as stream:
+    async with sender.open(call) as stream:
         chunks = stream.chunks()
         while True:
             try:
-                async with asyncio.timeout(silence):
+                async with asyncio.timeout(silence_timeout):
                     chunk = await anext(chunks, None)
             except TimeoutError:
-                raise ConnectionLost(f"the server has been silent for {silence:g} s") from None
+                raise ConnectionLost(f"the server has been silent for {silence_timeout:g} s") from None
             if chunk is None:
                 break
             for line in splitter.feed(chunk):
                 try:
-                    event, problem = read(line, decoder), ""
-                except Unreadable as error:
+                    event, problem = decode_json(line, decoder), ""
+                except DecodingError as error:
                     event, problem = None, str(error)
                 if event is not None and event.type in {"ADDED", "MODIFIED", "DELETED"}:
-                    yield Event(event.type, event.object)
+                    yield WatchEvent(event.type, event.object)
                 elif line.strip():
-                    yield _bookmark(line, problem, calls.where(call))
+                    yield _parse_bookmark(line, problem, sender.where(call))
     if splitter.rest.strip():
-        raise ConnectionLost("the watch ended in the middle of an event", where=calls.where(call))
+        raise ConnectionLost("the watch ended in the middle of an event", where=sender.where(call))
 
 
-def _bookmark(line: bytes, problem: str, where: str) -> Bookmark:
+def _parse_bookmark(line: bytes, problem: str, where: str) -> Bookmark:
     """Parse a line that is not a change: return a bookmark, or raise the server's error or `BadResponse`."""
     try:
-        raw = _RAW_LINES.decode(line)
+        raw = _RAW_LINE_DECODER.decode(line)
         if raw.type == "ERROR":
-            raise error_for(read(raw.object, STATUS), where)
+            raise error_from_status(decode_json(raw.object, STATUS_DECODER), where)
         if raw.type == "BOOKMARK":
-            mark = read(raw.object, _MARKED).metadata
+            mark = decode_json(raw.object, _BOOKMARK_DECODER).metadata
             return Bookmark(mark.resource_version, mark.annotations.get(INITIAL_EVENTS_END) == "true")
         problem = f"unknown or incomplete event of type {raw.type[:20]!r}{problem and ': '}{problem}"
-    except (Unreadable, *UNREADABLE) as error:
+    except (DecodingError, *DECODE_ERRORS) as error:
         problem = str(error)
     raise BadAnswer(f"the watch sent a line of {len(line)} bytes that is no event: {problem}")

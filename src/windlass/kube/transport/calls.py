@@ -8,7 +8,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windlass.kube.api_errors import ApiError, DeadlineExceeded, KubeError, TooManyRequests, error_for, status_from
+from windlass.kube.api_errors import (
+    ApiError,
+    DeadlineExceeded,
+    KubeError,
+    TooManyRequests,
+    error_from_status,
+    parse_status,
+)
 from windlass.kube.clocks import Clock
 from windlass.kube.transport.retries import backoff, is_retryable, retry_after
 
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
     from windlass.kube.transport.transports import ByteStream, Request, Response, Transport
 
-READING_VERBS = frozenset({"get", "list", "watch", "review"})
+READ_VERBS = frozenset({"get", "list", "watch", "review"})
 
 
 class TokenBucket:
@@ -50,7 +57,7 @@ class CallCounts:
 
     @property
     def writes(self) -> int:
-        return sum(n for (verb, _), n in self.by_verb_and_kind.items() if verb not in READING_VERBS)
+        return sum(n for (verb, _), n in self.by_verb_and_kind.items() if verb not in READ_VERBS)
 
     @property
     def total(self) -> int:
@@ -58,12 +65,12 @@ class CallCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """Rate limit and timeout of one client."""
 
     calls_per_second: float = 50
     burst: int = 100
-    deadline: float = 30
+    timeout: float = 30
     """Seconds for one call, including all retries."""
 
 
@@ -74,13 +81,13 @@ class Call:
     request: Request
 
 
-class Calls:
+class CallSender:
     """Sends calls over a transport: applies the rate limit, timeout and retries, and counts requests."""
 
-    def __init__(self, transport: Transport, *, clock: Clock | None = None, limits: Limits | None = None) -> None:
+    def __init__(self, transport: Transport, *, clock: Clock | None = None, limits: CallLimits | None = None) -> None:
         self.transport = transport
         self.clock = clock or Clock()
-        self.limits = limits or Limits()
+        self.limits = limits or CallLimits()
         self.counts = CallCounts()
         self._bucket = TokenBucket(self.limits.calls_per_second, self.limits.burst, self.clock)
 
@@ -88,31 +95,31 @@ class Calls:
         """The call as the location of an error."""
         return f"{call.verb} {call.kind} at {self.transport.server}{call.request.target.partition('?')[0]}"
 
-    async def send(self, call: Call, deadline: float | None = None) -> Response:
+    async def send(self, call: Call, timeout: float | None = None) -> Response:
         """The response of a successful call; any other result raises a `KubeError` that names the call."""
-        seconds = self.limits.deadline if deadline is None else deadline
-        trouble: list[KubeError] = []
+        seconds = self.limits.timeout if timeout is None else timeout
+        errors: list[KubeError] = []
         try:
             async with asyncio.timeout(seconds):
-                return await self._until_answered(call, trouble)
+                return await self._send_with_retries(call, errors)
         except TimeoutError:
-            raise self._late(call, seconds, trouble) from (trouble[-1] if trouble else None)
+            raise self._deadline_error(call, seconds, errors) from (errors[-1] if errors else None)
 
-    async def _until_answered(self, call: Call, trouble: list[KubeError]) -> Response:
+    async def _send_with_retries(self, call: Call, errors: list[KubeError]) -> Response:
         while True:
-            wait: float | None = None
+            delay: float | None = None
             try:
                 response = await self._exchange(call)
                 if response.status < 300:
                     return response
-                status = status_from(response.status, response.body)
-                wait = retry_after(response.headers, status)
-                raise error_for(status, self.where(call))
+                status = parse_status(response.status, response.body)
+                delay = retry_after(response.headers, status)
+                raise error_from_status(status, self.where(call))
             except KubeError as error:
-                trouble.append(error)
-                if not is_retryable(error, attempts=len(trouble), repeatable=call.request.repeatable):
-                    raise self._located(error, call) from error.__cause__
-            await self.clock.sleep(backoff(len(trouble) - 1, self.clock.random()) if wait is None else wait)
+                errors.append(error)
+                if not is_retryable(error, attempts=len(errors), idempotent=call.request.idempotent):
+                    raise self._add_location(error, call) from error.__cause__
+            await self.clock.sleep(backoff(len(errors) - 1, self.clock.random()) if delay is None else delay)
 
     async def _exchange(self, call: Call) -> Response:
         await self._bucket.take()
@@ -125,37 +132,37 @@ class Calls:
 
         The timeout applies until the response starts; after that the consumer must watch for silence.
         """
-        trouble: list[KubeError] = []
+        errors: list[KubeError] = []
         try:
-            async with asyncio.timeout(self.limits.deadline) as opening, AsyncExitStack() as held:
-                stream = await self._begun(call, held, trouble)
-                opening.reschedule(None)
+            async with asyncio.timeout(self.limits.timeout) as open_timeout, AsyncExitStack() as exit_stack:
+                stream = await self._open_with_retries(call, exit_stack, errors)
+                open_timeout.reschedule(None)
                 yield stream
         except TimeoutError:
-            raise self._late(call, self.limits.deadline, trouble) from (trouble[-1] if trouble else None)
+            raise self._deadline_error(call, self.limits.timeout, errors) from (errors[-1] if errors else None)
         except KubeError as error:
-            raise self._located(error, call) from error.__cause__
+            raise self._add_location(error, call) from error.__cause__
 
-    async def _begun(self, call: Call, held: AsyncExitStack, trouble: list[KubeError]) -> ByteStream:
+    async def _open_with_retries(self, call: Call, exit_stack: AsyncExitStack, errors: list[KubeError]) -> ByteStream:
         while True:
             await self._bucket.take()
             self.counts.by_verb_and_kind[call.verb, call.kind] += 1
-            stream = await held.enter_async_context(self.transport.stream(call.request))
+            stream = await exit_stack.enter_async_context(self.transport.stream(call.request))
             if stream.status < 300:
                 return stream
-            status = status_from(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
-            error, wait = error_for(status, self.where(call)), retry_after(stream.headers, status)
-            await held.aclose()
-            if not isinstance(error, TooManyRequests) or wait is None:
+            status = parse_status(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
+            error, delay = error_from_status(status, self.where(call)), retry_after(stream.headers, status)
+            await exit_stack.aclose()
+            if not isinstance(error, TooManyRequests) or delay is None:
                 raise error
-            trouble.append(error)
-            await self.clock.sleep(wait)
+            errors.append(error)
+            await self.clock.sleep(delay)
 
-    def _late(self, call: Call, seconds: float, trouble: list[KubeError]) -> DeadlineExceeded:
-        last = f"; last: {trouble[-1].what}" if trouble else ""
+    def _deadline_error(self, call: Call, seconds: float, errors: list[KubeError]) -> DeadlineExceeded:
+        last = f"; last: {errors[-1].what}" if errors else ""
         return DeadlineExceeded(f"no answer within {seconds:g} s{last}", where=self.where(call))
 
-    def _located(self, error: KubeError, call: Call) -> KubeError:
+    def _add_location(self, error: KubeError, call: Call) -> KubeError:
         """Prefix the error's location with the call: a transport knows the server, but not the verb and kind."""
         if not isinstance(error, ApiError):
             error.where = f"{self.where(call)}: {error.where}" if error.where else self.where(call)

@@ -30,18 +30,18 @@ from windlass.kube.transport.transports import Response
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from windlass.kube.auth.auth_headers import Identity
+    from windlass.kube.auth.auth_headers import ClientIdentity
     from windlass.kube.auth.connections import ClientCertificate, Connection, Impersonation, Proxy
     from windlass.kube.transport.transports import Request
 
 CONNECT_SECONDS = 10.0  # for TCP and TLS; the caller limits the time for the response
 IDLE_SECONDS = 60.0  # less than the 90 s or more after which servers and load balancers drop an idle connection
-READ_BUFFER = 256 << 10  # a watch in a busy cluster delivers large chunks
-LARGE_BODY = 1 << 20  # our bodies are far smaller, and no API server accepts more than 3 MiB
-KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # detects a dead peer in 90 s
+READ_BUFFER_BYTES = 256 << 10  # a watch in a busy cluster delivers large chunks
+LARGE_BODY_BYTES = 1 << 20  # our bodies are far smaller, and no API server accepts more than 3 MiB
+TCP_KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))  # detects a dead peer in 90 s
 
 _Headers = tuple[tuple[str, str], ...]
-_FOREIGN = (aiohttp.ClientError, HttpProcessingError, OSError)
+_AIOHTTP_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 
 
 class HttpTransport:
@@ -49,16 +49,16 @@ class HttpTransport:
 
     def __init__(self, connection: Connection, *, environ: Mapping[str, str], clock: Clock | None = None) -> None:
         proxy = proxies.proxy_for(connection.server, environ, connection.proxy)
-        authorities = connection.tls.authorities
+        ca_bundle = connection.tls.ca_bundle
         self._connection = connection
         self._environ = environ
         self._credentials = credentials_for(connection, environ, clock or Clock())
-        self._route = Route(connection.server, proxy.url if proxy else "", authorities.where if authorities else "")
-        self._common, self._options = _fixed_parts(connection, proxy)
-        self._identity: Identity | None = None
-        self._headers = CIMultiDict(self._common)
-        self._pool: _Pool | None = None
-        self._retired: set[_Pool] = set()
+        self._route = Route(connection.server, proxy.url if proxy else "", ca_bundle.where if ca_bundle else "")
+        self._base_headers, self._request_options = _shared_headers_and_options(connection, proxy)
+        self._identity: ClientIdentity | None = None
+        self._headers = CIMultiDict(self._base_headers)
+        self._pool: _ConnectionPool | None = None
+        self._retired: set[_ConnectionPool] = set()
         self._closed = False
 
     @property
@@ -66,19 +66,19 @@ class HttpTransport:
         return self._connection.server
 
     async def exchange(self, request: Request) -> Response:
-        answer = await self._open(request)
+        stream = await self._open(request)
         try:
-            return Response(answer.status, answer.headers, await answer.read())
+            return Response(stream.status, stream.headers, await stream.read())
         finally:
-            await self._end(answer)
+            await self._close_stream(stream)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[HttpStream]:
-        answer = await self._open(request)
+        stream = await self._open(request)
         try:
-            yield answer
+            yield stream
         finally:
-            await self._end(answer)
+            await self._close_stream(stream)
 
     async def close(self) -> None:
         """Close all connections; requests in flight fail with `ConnectionLost`."""
@@ -90,54 +90,54 @@ class HttpTransport:
 
     async def _open(self, request: Request) -> HttpStream:
         identity = await self._credentials.identity()
-        answer = await self._send(request, identity)
-        if answer.status != 401:
-            return answer
+        stream = await self._send(request, identity)
+        if stream.status != 401:
+            return stream
         renewed = False
         try:
             renewed = await self._credentials.renew(identity)
         except BaseException:
-            await self._end(answer)
+            await self._close_stream(stream)
             raise
         if not renewed:
-            return answer
-        await self._end(answer)
+            return stream
+        await self._close_stream(stream)
         return await self._send(request, await self._credentials.identity())
 
-    async def _send(self, request: Request, identity: Identity) -> HttpStream:
+    async def _send(self, request: Request, identity: ClientIdentity) -> HttpStream:
         if identity is not self._identity:
-            await self._switch_to(identity)
+            await self._use_identity(identity)
         pool = self._pool
         assert pool is not None
         headers = self._headers.copy()
         headers.extend(request.headers)
         pool.busy += 1
         try:
-            answer = await pool.session.request(
+            response = await pool.session.request(
                 request.method,
                 URL(self._connection.server + request.target, encoded=True),
                 headers=headers,
                 data=_payload(request.body),
-                **self._options,
+                **self._request_options,
             )
         except BaseException as error:
-            await self._leave(pool)
-            if isinstance(error, _FOREIGN):
-                raise error_for(error, self._route) from None
+            await self._release(pool)
+            if isinstance(error, _AIOHTTP_ERRORS):
+                raise translate_error(error, self._route) from None
             raise
-        return HttpStream(answer, pool, self._route)
+        return HttpStream(response, pool, self._route)
 
-    async def _end(self, answer: HttpStream) -> None:
-        answer.close()
-        await self._leave(answer.pool)
+    async def _close_stream(self, stream: HttpStream) -> None:
+        stream.close()
+        await self._release(stream.pool)
 
-    async def _leave(self, pool: _Pool) -> None:
+    async def _release(self, pool: _ConnectionPool) -> None:
         pool.busy -= 1
         if pool is not self._pool and not pool.busy:
             self._retired.discard(pool)
             await pool.session.close()
 
-    async def _switch_to(self, identity: Identity) -> None:
+    async def _use_identity(self, identity: ClientIdentity) -> None:
         """Replace the headers and, if the client certificate differs, the pool.
 
         Requests in flight keep their connections.
@@ -146,8 +146,8 @@ class HttpTransport:
             raise RuntimeError("this transport is closed")
         old = self._pool
         if old is None or old.certificate != identity.certificate:
-            self._pool = self._new_pool(identity.certificate)
-        self._headers = CIMultiDict(self._common)
+            self._pool = self._create_pool(identity.certificate)
+        self._headers = CIMultiDict(self._base_headers)
         if identity.authorization:
             self._headers["Authorization"] = identity.authorization
         self._identity = identity
@@ -157,62 +157,62 @@ class HttpTransport:
             else:
                 await old.session.close()
 
-    def _new_pool(self, certificate: ClientCertificate | None) -> _Pool:
+    def _create_pool(self, certificate: ClientCertificate | None) -> _ConnectionPool:
         # Without TLS no context is created: loading the CAs of the system is slow.
-        secure = self._connection.server.startswith("https:")
+        uses_tls = self._connection.server.startswith("https:")
         connector = aiohttp.TCPConnector(
             limit=0,  # the TokenBucket already protects the server
-            ssl=certificates.context_for(self._connection.tls, certificate, self._environ) if secure else True,
+            ssl=certificates.create_ssl_context(self._connection.tls, certificate, self._environ) if uses_tls else True,
             keepalive_timeout=IDLE_SECONDS,
             enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # aiohttp warns if this is set where Python does not need it
-            socket_factory=_lasting_socket,
+            socket_factory=_keepalive_socket,
         )
         session = aiohttp.ClientSession(
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
-            read_bufsize=READ_BUFFER,
+            read_bufsize=READ_BUFFER_BYTES,
         )
         session._retry_connection = False  # noqa: SLF001 - otherwise aiohttp resends PUT and DELETE on its own
-        return _Pool(session, certificate)
+        return _ConnectionPool(session, certificate)
 
 
 def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
     """Large bodies as a file object: aiohttp warns if it has to send large `bytes` in one piece."""
-    return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY else body
+    return io.BytesIO(body) if body is not None and len(body) > LARGE_BODY_BYTES else body
 
 
 class HttpStream:
     """A response whose headers have arrived. After reading to the end, its connection can serve another request."""
 
-    __slots__ = ("_answer", "_route", "headers", "pool", "status")
+    __slots__ = ("_response", "_route", "headers", "pool", "status")
 
-    def __init__(self, answer: aiohttp.ClientResponse, pool: _Pool, route: Route) -> None:
-        self._answer = answer
+    def __init__(self, response: aiohttp.ClientResponse, pool: _ConnectionPool, route: Route) -> None:
+        self._response = response
         self._route = route
         self.pool = pool
-        self.status = answer.status
-        self.headers: Mapping[str, str] = answer.headers
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._answer.content.iter_any():
+            async for chunk in self._response.content.iter_any():
                 yield chunk
-        except _FOREIGN as error:
-            raise error_for(error, self._route) from None
+        except _AIOHTTP_ERRORS as error:
+            raise translate_error(error, self._route) from None
 
     async def read(self) -> bytes:
         try:
-            return await self._answer.read()
-        except _FOREIGN as error:
-            raise error_for(error, self._route) from None
+            return await self._response.read()
+        except _AIOHTTP_ERRORS as error:
+            raise translate_error(error, self._route) from None
 
     def close(self) -> None:
-        self._answer.close()
+        self._response.close()
 
 
-class _Pool:
+class _ConnectionPool:
     """Connections that use one client certificate; `busy` counts the requests in flight."""
 
     __slots__ = ("busy", "certificate", "session")
@@ -229,39 +229,39 @@ class Route:
 
     server: str
     proxy: str = ""
-    authorities: str = ""
+    ca_source: str = ""
 
     @property
     def where(self) -> str:
         return f"{self.server} through the proxy {self.proxy}" if self.proxy else self.server
 
     @property
-    def trusted(self) -> str:
-        return f"the authority in {self.authorities}" if self.authorities else "an authority that this system trusts"
+    def trust_description(self) -> str:
+        return f"the authority in {self.ca_source}" if self.ca_source else "an authority that this system trusts"
 
 
-def error_for(error: Exception, route: Route) -> KubeError:
+def translate_error(error: Exception, route: Route) -> KubeError:
     """Translate an aiohttp error. Raise the result `from None`: aiohttp's errors hold the request's credentials."""
     match error:
         case aiohttp.ClientHttpProxyError():
             hint = "give user and password in the proxy's URL" if error.status == 407 else ""
-            refusal = f"the proxy refused: HTTP {error.status}"
-            return Unreachable(refusal, where=route.where, hint=hint, passing=error.status != 407)
+            what = f"the proxy refused: HTTP {error.status}"
+            return Unreachable(what, where=route.where, hint=hint, temporary=error.status != 407)
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
-            what, hint = _unconnected(error, route)
+            what, hint = _explain_connect_error(error, route)
             return Unreachable(
-                what, where=route.where, hint=hint, passing=not isinstance(error, aiohttp.ClientSSLError)
+                what, where=route.where, hint=hint, temporary=not isinstance(error, aiohttp.ClientSSLError)
             )
         case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | aiohttp.ServerFingerprintMismatch():
             what = f"no request can be sent there ({type(error).__name__})"
-            return Unreachable(what, where=route.where, passing=False)
+            return Unreachable(what, where=route.where, temporary=False)
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | UploadAbortedError() | OSError():
-            return _lost(error, route)
+            return _disconnect_error(error, route)
         case _:
-            return BadAnswer(f"an answer that is not HTTP as we know it ({_brief(error)})", where=route.where)
+            return BadAnswer(f"an answer that is not HTTP as we know it ({_error_summary(error)})", where=route.where)
 
 
-def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
+def _explain_connect_error(error: Exception, route: Route) -> tuple[str, str]:
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     match error:
         case aiohttp.ConnectionTimeoutError():
@@ -269,30 +269,32 @@ def _unconnected(error: Exception, route: Route) -> tuple[str, str]:
         case aiohttp.ClientConnectorDNSError():
             return f"the name {error.host} cannot be resolved", "is it right, and is DNS working?"
         case aiohttp.ClientSSLError() if isinstance(cause, ssl.SSLError):
-            return certificates.explain(cause, route.trusted)
-    reason = "connection refused" if getattr(cause, "errno", 0) == errno.ECONNREFUSED else _brief(cause)
+            return certificates.explain_tls_error(cause, route.trust_description)
+    reason = "connection refused" if getattr(cause, "errno", 0) == errno.ECONNREFUSED else _error_summary(cause)
     if isinstance(error, aiohttp.ClientProxyConnectionError):
         return f"the proxy cannot be reached: {reason}", "is this its address?"
     return reason, "is the server running, and is this its address?"
 
 
-def _lost(error: Exception, route: Route) -> KubeError:
+def _disconnect_error(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
     if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
         # In TLS 1.3 this alert arrives in place of the response: the server did not process the request.
-        what, hint = certificates.explain(cause, route.trusted)
-        return Unreachable(what, where=route.where, hint=hint, passing=False)
-    return ConnectionLost(f"the connection broke before the answer was complete ({_brief(error)})", where=route.where)
+        what, hint = certificates.explain_tls_error(cause, route.trust_description)
+        return Unreachable(what, where=route.where, hint=hint, temporary=False)
+    return ConnectionLost(
+        f"the connection broke before the answer was complete ({_error_summary(error)})", where=route.where
+    )
 
 
-def _brief(error: BaseException) -> str:
+def _error_summary(error: BaseException) -> str:
     """The operating system's message or the class name; the error's own text may quote secrets."""
     if isinstance(error, OSError) and error.errno and error.strerror:
         return error.strerror.lower()
     return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
 
 
-def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:
+def _shared_headers_and_options(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:
     """Headers and aiohttp options that all requests share."""
     headers: _Headers = (("User-Agent", f"windlass/{__version__}"), ("Accept-Encoding", "gzip"))
     options: dict[str, Any] = {"allow_redirects": False}  # credentials must not be sent to another host
@@ -302,11 +304,11 @@ def _fixed_parts(connection: Connection, proxy: Proxy | None) -> tuple[_Headers,
         options["server_hostname"] = connection.tls.server_name
     if proxy is not None:
         options["proxy"] = URL(proxy.url)
-        login = (("Proxy-Authorization", proxies.authorization(proxy)),) if proxy.userinfo else ()
+        proxy_auth = (("Proxy-Authorization", proxies.proxy_authorization(proxy)),) if proxy.userinfo else ()
         if connection.server.startswith("https:"):
-            options["proxy_headers"] = login  # sent with CONNECT, so only the proxy sees it
+            options["proxy_headers"] = proxy_auth  # sent with CONNECT, so only the proxy sees it
         else:
-            headers += login
+            headers += proxy_auth
     return headers, options
 
 
@@ -321,12 +323,12 @@ def _impersonation_headers(impersonation: Impersonation) -> _Headers:
     return tuple(headers)
 
 
-def _lasting_socket(address: tuple[Any, ...]) -> socket.socket:
+def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
     """A socket with TCP keepalive: detects a peer that vanished without closing, which an idle watch cannot notice."""
     family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEPALIVE:
+    sock = socket.socket(family, kind, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in TCP_KEEPALIVE:
         if hasattr(socket, name):  # not every platform has all of them
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return sock

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from windlass.kube.api_errors import KubeError, Status
 
-ATTEMPTS = 5
-FIRST_WAIT = 0.1  # seconds; doubles up to MAX_BACKOFF
-LONGEST_WAIT = 10.0
-NO_HINT_429 = 1.0  # seconds; for a 429 without Retry-After
+MAX_ATTEMPTS = 5
+INITIAL_BACKOFF = 0.1  # seconds; doubles up to MAX_BACKOFF
+MAX_BACKOFF = 10.0
+DEFAULT_RETRY_AFTER = 1.0  # seconds; for a 429 without Retry-After
 
 
-def is_retryable(error: KubeError, *, attempts: int, repeatable: bool) -> bool:
+def is_retryable(error: KubeError, *, attempts: int, idempotent: bool) -> bool:
     """Whether to send the request again.
 
     A request that the server did not process may be retried; one that it may have processed, only if it is idempotent.
@@ -26,11 +26,11 @@ def is_retryable(error: KubeError, *, attempts: int, repeatable: bool) -> bool:
     """
     if isinstance(error, TooManyRequests):
         return True
-    if attempts >= ATTEMPTS:
+    if attempts >= MAX_ATTEMPTS:
         return False
     if isinstance(error, Unreachable):
-        return error.passing
-    return repeatable and isinstance(error, ConnectionLost | ServerError)
+        return error.temporary
+    return idempotent and isinstance(error, ConnectionLost | ServerError)
 
 
 def backoff(attempt: int, random: float) -> float:
@@ -38,8 +38,8 @@ def backoff(attempt: int, random: float) -> float:
 
     `random` (0 to 1) varies the upper half, so that many clients do not retry at once.
     """
-    longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt, 10))
-    return longest * (0.5 + random / 2)
+    delay = min(MAX_BACKOFF, INITIAL_BACKOFF * 2.0 ** min(attempt, 10))
+    return delay * (0.5 + random / 2)
 
 
 def retry_after(headers: Mapping[str, str], status: Status) -> float | None:
@@ -52,4 +52,4 @@ def retry_after(headers: Mapping[str, str], status: Status) -> float | None:
         return seconds
     if status.details and status.details.retry_after_seconds > 0:
         return float(status.details.retry_after_seconds)
-    return NO_HINT_429 if status.code == 429 else None
+    return DEFAULT_RETRY_AFTER if status.code == 429 else None

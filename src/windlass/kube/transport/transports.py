@@ -19,7 +19,7 @@ class Request:
     """Path and encoded query, as in the request line."""
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
-    repeatable: bool = False
+    idempotent: bool = False
     """Sending it twice has the same effect as sending it once."""
 
 

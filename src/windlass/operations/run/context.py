@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from windlass.core.platform.events import Level, Noticed
-from windlass.core.platform.reporting.reports import Action, ApiCalls, Run
+from windlass.core.platform.events import Level, Notice
+from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
 from windlass.errors import WindlassError
-from windlass.operations.observation import BUILT_IN
+from windlass.operations.observation import BUILT_IN_ASSESSOR
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from datetime import datetime, timedelta
 
-    from windlass.argo.health.assessment import Judge
-    from windlass.core.platform.events import Tell
+    from windlass.argo.health.assessment import HealthAssessor
+    from windlass.core.platform.events import EmitEvent
     from windlass.core.platform.model.scopes import Scope
     from windlass.kube.client.clients import KubeClient
 
@@ -29,7 +29,7 @@ class Stopped(WindlassError):
 
 
 @contextmanager
-def unwrapped() -> Iterator[None]:
+def unwrap_exception_groups() -> Iterator[None]:
     """Raise the first cause instead of the exception group in which a task group wraps it."""
     try:
         yield
@@ -41,12 +41,12 @@ def unwrapped() -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class Control:
+class RunControl:
     """Stops a run early and records why. Steps in progress are abandoned; the run still returns a report."""
 
-    tell: Tell
+    emit: EmitEvent
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    why: str = ""
+    stop_reason: str = ""
     error: WindlassError | None = None
     """The error after which the run could not continue."""
     was_interrupted: bool = False
@@ -54,21 +54,21 @@ class Control:
 
     def interrupt(self) -> None:
         self.was_interrupted = True
-        self._end("interrupted: nothing more is started")
+        self._request_stop("interrupted: nothing more is started")
 
     def run_out_of_time(self) -> None:
         self.is_out_of_time = True
-        self._end("out of time (see --timeout): nothing more is started")
+        self._request_stop("out of time (see --timeout): nothing more is started")
 
     def fail(self, error: WindlassError) -> None:
         """Stop because of an error that is not a failure of the platform, such as a lost lock."""
         self.was_interrupted = True
         self.error = self.error or error
-        self._end(str(error))
+        self._request_stop(str(error))
 
     @asynccontextmanager
-    async def within(self, limit: timedelta) -> AsyncIterator[None]:
-        timer = asyncio.get_running_loop().call_later(limit.total_seconds(), self.run_out_of_time)
+    async def stop_after(self, timeout: timedelta) -> AsyncIterator[None]:
+        timer = asyncio.get_running_loop().call_later(timeout.total_seconds(), self.run_out_of_time)
         try:
             yield
         finally:
@@ -78,57 +78,57 @@ class Control:
         """Await `work`; raise `Stopped`, or the error that stopped the run, if the run is stopped first."""
         if self.stop.is_set():
             work.close()
-            raise self.error or Stopped(self.why)
-        with unwrapped():
+            raise self.error or Stopped(self.stop_reason)
+        with unwrap_exception_groups():
             async with asyncio.TaskGroup() as tasks:
-                working = tasks.create_task(work, name="prepare")
-                stopping = tasks.create_task(self.stop.wait(), name="stop")
-                await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-                working.cancel()
-                stopping.cancel()
-        if working.cancelled():
-            raise self.error or Stopped(self.why)
-        return working.result()
+                work_task = tasks.create_task(work, name="prepare")
+                stop_task = tasks.create_task(self.stop.wait(), name="stop")
+                await asyncio.wait((work_task, stop_task), return_when=asyncio.FIRST_COMPLETED)
+                work_task.cancel()
+                stop_task.cancel()
+        if work_task.cancelled():
+            raise self.error or Stopped(self.stop_reason)
+        return work_task.result()
 
-    def _end(self, why: str) -> None:
+    def _request_stop(self, reason: str) -> None:
         if not self.stop.is_set():
-            self.why = why
-            self.tell(Noticed(Level.ERROR, why))
+            self.stop_reason = reason
+            self.emit(Notice(Level.ERROR, reason))
             self.stop.set()
 
 
-class Asked(NamedTuple):
+class RunRequest(NamedTuple):
     action: Action
     environment: str
     scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RunContext:
     """A cluster that a run may change, and the limits of the run."""
 
     client: KubeClient
     now: Callable[[], datetime]
     """Current time by the server's clock."""
-    argocd: str
+    argocd_namespace: str
     run_id: str
-    control: Control
-    limit: timedelta
+    control: RunControl
+    timeout: timedelta
     """Timeout of the whole run."""
-    judge: Judge = BUILT_IN
+    assessor: HealthAssessor = BUILT_IN_ASSESSOR
 
-    def run(self, asked: Asked, started: datetime, *, refreshes: int = 0) -> Run:
+    def run_record(self, request: RunRequest, started: datetime, *, refreshes: int = 0) -> RunRecord:
         """The run as of now, for the report. `refreshes`: how many of the writes only requested a refresh."""
         counts = self.client.counts
-        return Run(
-            action=asked.action,
-            environment=asked.environment,
-            scope=str(asked.scope),
+        return RunRecord(
+            action=request.action,
+            environment=request.environment,
+            scope=str(request.scope),
             started=started,
             finished=self.now(),
             calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
             run_id=self.run_id,
             is_out_of_time=self.control.is_out_of_time,
             was_interrupted=self.control.was_interrupted,
-            argocd=self.argocd,
+            argocd_namespace=self.argocd_namespace,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_watch import TICK
-from windlass.argo.cd.resource_tracking import names_of
+from windlass.argo.cd.application_watch import POLL_INTERVAL
+from windlass.argo.cd.resource_tracking import summarize_keys
 from windlass.core.platform.teardown import inventory
 from windlass.kube.api_errors import KubeError
 from windlass.operations.observation import NAMESPACES
@@ -14,101 +14,103 @@ from windlass.operations.observation import NAMESPACES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from windlass.argo.cd.application_writer import Writer
-    from windlass.argo.cd.removal_step import Present
-    from windlass.core.platform.teardown.inventory import Found, Item, Leaving
-    from windlass.operations.teardown.cluster_objects import Looking
-    from windlass.operations.teardown.finalizers import Explaining
+    from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.argo.cd.removal_step import PresentObjects
+    from windlass.core.platform.teardown.inventory import ObservedObject, RemovedApplications, ResourceKey
+    from windlass.operations.teardown.cluster_objects import ClusterInventory
+    from windlass.operations.teardown.finalizers import FinalizerExplainer
 
-GONE_WITHIN = 120.0  # seconds for objects whose deletion is in progress
+DELETION_TIMEOUT = 120.0  # seconds for objects whose deletion is in progress
 
 
 @dataclass(slots=True)
-class Leftovers:
-    looking: Looking
-    writer: Writer
-    explaining: Explaining
-    leaving: Leaving
-    before: frozenset[str]
+class Cleanup:
+    cluster: ClusterInventory
+    writer: ApplicationWriter
+    explainer: FinalizerExplainer
+    removed_applications: RemovedApplications
+    owned_uids: frozenset[str]
     """UIDs of the objects that the deleted Applications owned before the teardown."""
     retained: list[str] = field(default_factory=list)
-    unseen: tuple[str, ...] = ()
-    _asked: set[Item] = field(default_factory=set)
-    _refused: dict[Item, str] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
+    _requested: set[ResourceKey] = field(default_factory=set)
+    _refusals: dict[ResourceKey, str] = field(default_factory=dict)
 
-    async def clean(self, namespaces: Iterable[str]) -> None:
+    async def delete_unused(self, namespaces: Iterable[str]) -> None:
         """Delete CRDs of kinds without objects, then those of these namespaces that are empty."""
-        look = await self._settled()
-        for found in inventory.idle_definitions(look.found, self._left(look)):
+        listed = await self._wait_until_settled()
+        for found in inventory.unused_crds(listed.objects, self._left_behind(listed)):
             if not found.is_kept:
                 await self._delete(found)
-        await self._until_gone()
-        await self._clean_namespaces(await self.looking.everything() if self._asked else look, namespaces)
-        await self._until_gone()
+        await self._wait_until_gone()
+        await self._delete_empty_namespaces(await self.cluster.list_all() if self._requested else listed, namespaces)
+        await self._wait_until_gone()
 
-    async def _settled(self) -> Present:
+    async def _wait_until_settled(self) -> PresentObjects:
         """Wait while objects left behind are being deleted, or have lost their owner and await garbage collection."""
-        look = await self.looking.everything()
-        clock, waited = self.looking.reader.clock, 0.0
-        while waited < GONE_WITHIN and any(found.is_deleting or found.owners for found in self._left(look)):
-            await clock.sleep(TICK)
-            waited += TICK
-            there = await self.looking.objects({found.item for found in self._left(look)})
-            if not any(found.is_deleting or found.owners for found in there.found):
-                look = await self.looking.everything()
-        return look
+        listed = await self.cluster.list_all()
+        clock, waited = self.cluster.reader.clock, 0.0
+        while waited < DELETION_TIMEOUT and any(
+            found.is_deleting or found.owner_uids for found in self._left_behind(listed)
+        ):
+            await clock.sleep(POLL_INTERVAL)
+            waited += POLL_INTERVAL
+            existing = await self.cluster.find_objects({found.key for found in self._left_behind(listed)})
+            if not any(found.is_deleting or found.owner_uids for found in existing.objects):
+                listed = await self.cluster.list_all()
+        return listed
 
-    async def _clean_namespaces(self, look: Present, namespaces: Iterable[str]) -> None:
-        there = {found.item.name: found for found in look.found if found.item.kind == "Namespace"}
+    async def _delete_empty_namespaces(self, listed: PresentObjects, namespaces: Iterable[str]) -> None:
+        existing = {found.key.name: found for found in listed.objects if found.key.kind == "Namespace"}
         for name in namespaces:
-            if name not in there:
+            if name not in existing:
                 continue
-            if inside := inventory.contents(look.found, name):
-                self.retained.append(f"{there[name].item}, for {names_of(inside)} is in it")
+            if contents := inventory.namespace_contents(listed.objects, name):
+                self.retained.append(f"{existing[name].key}, for {summarize_keys(contents)} is in it")
             else:
-                await self._delete(there[name])
+                await self._delete(existing[name])
 
-    async def _delete(self, found: Found) -> None:
-        ref = self.looking.ref_to(found.item)
-        self._asked.add(found.item)
+    async def _delete(self, obj: ObservedObject) -> None:
+        ref = self.cluster.ref_to(obj.key)
+        self._requested.add(obj.key)
         try:
             if ref is not None:
-                await self.writer.delete(ref, found.uid)
+                await self.writer.delete_object(ref, obj.uid)
         except KubeError as error:
-            self._refused[found.item] = error.what
+            self._refusals[obj.key] = error.what
 
-    async def _until_gone(self) -> None:
-        clock, waited = self.looking.reader.clock, 0.0
-        while waited < GONE_WITHIN and (await self._present(self._asked - self._refused.keys())):
-            await clock.sleep(TICK)
-            waited += TICK
+    async def _wait_until_gone(self) -> None:
+        clock, waited = self.cluster.reader.clock, 0.0
+        while waited < DELETION_TIMEOUT and (await self._find_present(self._requested - self._refusals.keys())):
+            await clock.sleep(POLL_INTERVAL)
+            waited += POLL_INTERVAL
 
-    async def _present(self, items: Collection[Item]) -> tuple[Found, ...]:
-        return (await self.looking.objects(items)).found if items else ()
+    async def _find_present(self, keys: Collection[ResourceKey]) -> tuple[ObservedObject, ...]:
+        return (await self.cluster.find_objects(keys)).objects if keys else ()
 
-    async def orphans(self) -> tuple[str, ...]:
+    async def find_orphans(self) -> tuple[str, ...]:
         """Describe what is still there and what blocks its deletion; objects marked to be kept count as retained."""
-        look = await self.looking.everything()
-        self.unseen = look.unseen
+        listed = await self.cluster.list_all()
+        self.unreadable = listed.unreadable
         lines = []
-        for found in self._left(look):
+        for found in self._left_behind(listed):
             if found.is_kept:
-                self.retained.append(f"{found.item}: it says itself that it stays")
+                self.retained.append(f"{found.key}: it says itself that it stays")
             else:
-                lines += await self._told(found)
-        for found in await self._present(self._asked):
-            if found.item.kind == NAMESPACES.kind:
-                lines += await self._told(found)
+                lines += await self._describe_orphan(found)
+        for found in await self._find_present(self._requested):
+            if found.key.kind == NAMESPACES.kind:
+                lines += await self._describe_orphan(found)
         return tuple(lines)
 
-    def _left(self, look: Present) -> tuple[Found, ...]:
-        return inventory.left_behind(look.found, self.before, self.leaving)
+    def _left_behind(self, listed: PresentObjects) -> tuple[ObservedObject, ...]:
+        return inventory.remaining_objects(listed.objects, self.owned_uids, self.removed_applications)
 
-    async def _told(self, found: Found) -> list[str]:
-        if why := self._refused.get(found.item):
-            return [f"{found.item}: its deletion was refused: {why}"]
-        if found.is_deleting:
-            return list(await self.explaining.explain([found.item])) or [str(found.item)]
-        if found.item.is_definition:
-            return [f"{found.item}: there are objects of its kind"]
-        return [str(found.item)]
+    async def _describe_orphan(self, obj: ObservedObject) -> list[str]:
+        if refusal := self._refusals.get(obj.key):
+            return [f"{obj.key}: its deletion was refused: {refusal}"]
+        if obj.is_deleting:
+            return list(await self.explainer.explain([obj.key])) or [str(obj.key)]
+        if obj.key.is_crd:
+            return [f"{obj.key}: there are objects of its kind"]
+        return [str(obj.key)]

@@ -6,78 +6,84 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.removal_step import Present
-from windlass.argo.cd.resource_tracking import found_object
+from windlass.argo.cd.removal_step import PresentObjects
+from windlass.argo.cd.resource_tracking import observed_object
 from windlass.kube.api_errors import ApiError, NotFound
-from windlass.kube.client.objects import Typed
+from windlass.kube.client.objects import TypedObject
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from windlass.core.platform.teardown.inventory import Found, Item
+    from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
     from windlass.kube.client.discovery import Discovery
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Ref, Resource
 
-PASSING_KINDS = frozenset({"Event", "ComponentStatus"})  # transient or synthetic
-MEASURED = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # not stored
+TRANSIENT_KINDS = frozenset({"Event", "ComponentStatus"})  # transient or synthetic
+METRICS_GROUPS = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # not stored
 
 
-class Marked(Typed, frozen=True, gc=False):
+class PartialObjectMetadata(TypedObject, frozen=True, gc=False):
     """Any object, read only for its metadata."""
 
 
 @dataclass(frozen=True, slots=True)
-class Looking:
+class ClusterInventory:
     reader: KubeReader
     discovery: Discovery
 
-    async def everything(self) -> Present:
+    async def list_all(self) -> PresentObjects:
         """List every object of every kind that can be listed."""
         kinds: dict[tuple[str, str], Resource] = {}
         for resource in self.discovery.resources:
-            if "list" in resource.verbs and resource.kind not in PASSING_KINDS and resource.group not in MEASURED:
+            if (
+                "list" in resource.verbs
+                and resource.kind not in TRANSIENT_KINDS
+                and resource.group not in METRICS_GROUPS
+            ):
                 kinds.setdefault((resource.group, resource.plural), resource)
-        seen = await self._all([resource.everywhere for resource in kinds.values()])
-        return Present(seen.found, (*seen.unseen, *self.discovery.silent))
+        listed = await self._list_refs([resource.everywhere for resource in kinds.values()])
+        return PresentObjects(listed.objects, (*listed.unreadable, *self.discovery.unavailable))
 
-    async def objects(self, items: Collection[Item]) -> Present:
+    async def find_objects(self, keys: Collection[ResourceKey]) -> PresentObjects:
         """Return those of these objects that exist.
 
         A kind that is not served has no objects, unless its API server does not respond: then they are unreadable.
         """
-        wanted, unseen = set(items), []
+        requested, unreadable = set(keys), []
         refs: dict[Ref, None] = {}
-        for item in sorted(items):
-            resource = self.discovery.find(item.kind, item.group)
+        for key in sorted(keys):
+            resource = self.discovery.find(key.kind, key.group)
             if resource is not None:
-                refs[resource.within(item.namespace) if resource.namespaced else resource.everywhere] = None
-            elif any(version.rpartition("/")[0] == item.group for version in self.discovery.silent):
-                unseen.append(str(item))
-        seen = await self._all(list(refs))
-        return Present(tuple(found for found in seen.found if found.item in wanted), (*seen.unseen, *unseen))
+                refs[resource.in_namespace(key.namespace) if resource.namespaced else resource.everywhere] = None
+            elif any(version.rpartition("/")[0] == key.group for version in self.discovery.unavailable):
+                unreadable.append(str(key))
+        listed = await self._list_refs(list(refs))
+        return PresentObjects(
+            tuple(found for found in listed.objects if found.key in requested), (*listed.unreadable, *unreadable)
+        )
 
-    def ref_to(self, item: Item) -> Ref | None:
-        resource = self.discovery.find(item.kind, item.group)
-        return resource.named(item.name, item.namespace if resource.namespaced else "") if resource else None
+    def ref_to(self, key: ResourceKey) -> Ref | None:
+        resource = self.discovery.find(key.kind, key.group)
+        return resource.named(key.name, key.namespace if resource.namespaced else "") if resource else None
 
-    async def _all(self, refs: list[Ref]) -> Present:
+    async def _list_refs(self, refs: list[Ref]) -> PresentObjects:
         async with asyncio.TaskGroup() as tasks:
-            asked = [(ref, tasks.create_task(self._listed(ref), name=f"list {ref}")) for ref in refs]
-        answers = [(ref, task.result()) for ref, task in asked]
-        found = [each for _, answer in answers for each in answer or ()]
-        return Present(tuple(found), tuple(str(ref) for ref, answer in answers if answer is None))
+            reads = [(ref, tasks.create_task(self._list_metadata(ref), name=f"list {ref}")) for ref in refs]
+        results = [(ref, task.result()) for ref, task in reads]
+        objects = [each for _, answer in results for each in answer or ()]
+        return PresentObjects(tuple(objects), tuple(str(ref) for ref, answer in results if answer is None))
 
-    async def _listed(self, ref: Ref) -> list[Found] | None:
+    async def _list_metadata(self, ref: Ref) -> list[ObservedObject] | None:
         """`None` if the list is refused or fails. A kind that is no longer served has no objects."""
         try:
-            listing = await self.reader.list_metadata(ref, Marked)
+            listing = await self.reader.list_metadata(ref, PartialObjectMetadata)
         except NotFound:
             return []
         except ApiError:
             return None
-        return [found_object(ref.resource, item.metadata) for item in listing.items]
+        return [observed_object(ref.resource, item.metadata) for item in listing.items]
 
 
-def unseen_words(unseen: Collection[str]) -> str:
-    return f"could not be looked at, so nobody can say what of it is left: {', '.join(sorted(unseen))}"
+def unreadable_notice(unreadable: Collection[str]) -> str:
+    return f"could not be looked at, so nobody can say what of it is left: {', '.join(sorted(unreadable))}"

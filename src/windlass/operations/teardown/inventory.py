@@ -5,108 +5,132 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, parse
-from windlass.argo.cd.ownership import SETS
+from windlass.argo.cd.applications import APPLICATIONS, parse_application
+from windlass.argo.cd.ownership import APPLICATION_SETS
 from windlass.argo.cd.resource_tracking import (
-    instance_at,
-    item_at,
-    made_by,
-    makes_namespace,
-    target_item,
+    application_resource_key,
+    creates_namespace,
+    instance_name,
+    managed_resource_keys,
     target_namespace,
+    target_namespace_key,
 )
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.teardown import inventory
-from windlass.core.platform.teardown.inventory import Item, Leaving
+from windlass.core.platform.teardown.inventory import RemovedApplications, ResourceKey
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from windlass.argo.cd.applications import Application, Place
+    from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
-    from windlass.core.platform.teardown.inventory import Found
-    from windlass.core.platform.teardown.parents import Detachment
+    from windlass.core.platform.teardown.inventory import ObservedObject
+    from windlass.core.platform.teardown.parents import ParentRemovalPlan
 
-DEFINITIONS = frozenset(
-    Item(*inventory.DEFINITION, "", f"{name}.{APPLICATIONS.group}")
-    for name in (APPLICATIONS.plural, SETS.plural, "appprojects")
+ARGOCD_CRDS = frozenset(
+    ResourceKey(*inventory.CRD_GROUP_KIND, "", f"{name}.{APPLICATIONS.group}")
+    for name in (APPLICATIONS.plural, APPLICATION_SETS.plural, "appprojects")
 )
 """The CRDs of Argo CD, which the teardown itself needs; they are never deleted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class TeardownInventory:
     """The Applications that a teardown deletes, those that remain, and all objects of the cluster."""
 
-    argocd: str
-    nodes: frozenset[Item]
+    argocd_namespace: str
+    node_keys: frozenset[ResourceKey]
     """Keys of every node of the platform that is an Application."""
-    places: Mapping[str, Place]
+    keys_by_node: Mapping[str, ObjectKey]
     """Keys of the nodes in scope that are Applications, existing or not, by node."""
-    going: Mapping[Place, Application]
+    to_delete: Mapping[ObjectKey, Application]
     """Existing Applications to delete."""
-    staying: tuple[Application, ...]
-    looked: tuple[Found, ...] = ()
-    by_label: bool = False
+    remaining: tuple[Application, ...]
+    objects: tuple[ObservedObject, ...] = ()
+    tracks_by_label: bool = False
     """Argo CD tracks its resources by label only."""
 
-    def seen(self, looked: tuple[Found, ...]) -> Scene:
+    def with_objects(self, objects: tuple[ObservedObject, ...]) -> TeardownInventory:
         """Return a copy with all objects of the cluster."""
-        return replace(self, looked=looked, by_label=inventory.are_labels_marks(looked, self.made))
+        return replace(self, objects=objects, tracks_by_label=inventory.uses_label_tracking(objects, self.managed_keys))
 
     @property
-    def made(self) -> frozenset[Item]:
+    def managed_keys(self) -> frozenset[ResourceKey]:
         """Keys of the objects that the Applications to delete manage in this cluster."""
-        return frozenset().union(*(_made(application) for application in self.going.values()))
+        return frozenset().union(*(_managed_keys(application) for application in self.to_delete.values()))
 
     @property
-    def namespaces(self) -> tuple[str, ...]:
+    def exclusive_namespaces(self) -> tuple[str, ...]:
         """Target namespaces that only Applications to delete use."""
-        wanted = [target_namespace(application) for application in self.going.values()]
-        return inventory.own_namespaces(wanted, _namespaces(self.staying), self.argocd)
+        target_namespaces = [target_namespace(application) for application in self.to_delete.values()]
+        return inventory.exclusive_namespaces(
+            target_namespaces, _target_namespaces(self.remaining), self.argocd_namespace
+        )
 
-    def made_namespaces(self, gone: Collection[Place], live: Collection[Application]) -> tuple[str, ...]:
+    def created_namespaces(
+        self, gone: Collection[ObjectKey], live_applications: Collection[Application]
+    ) -> tuple[str, ...]:
         """Namespaces created for Applications that are gone, and not used by any that still exists."""
-        theirs = [self.going[place] for place in gone if place in self.going]
-        wanted = [target_namespace(application) for application in theirs if makes_namespace(application)]
-        return inventory.own_namespaces(wanted, _namespaces(live), self.argocd)
+        gone_applications = [self.to_delete[place] for place in gone if place in self.to_delete]
+        target_namespaces = [
+            target_namespace(application) for application in gone_applications if creates_namespace(application)
+        ]
+        return inventory.exclusive_namespaces(
+            target_namespaces, _target_namespaces(live_applications), self.argocd_namespace
+        )
 
-    def leaving(self, gone: Collection[Place], kept: frozenset[Item] = frozenset()) -> Leaving:
+    def removed_applications(
+        self, gone: Collection[ObjectKey], kept: frozenset[ResourceKey] = frozenset()
+    ) -> RemovedApplications:
         """The Applications at these keys, with what they managed; `kept` and nodes are excluded."""
-        made = frozenset().union(*(_made(self.going[place]) for place in gone if place in self.going))
-        names = frozenset(instance_at(place, self.argocd) for place in gone)
-        targets = frozenset(target_item(application) for application in self.going.values())
-        return Leaving(names, made, self.by_label, self.nodes | DEFINITIONS | targets | kept)
+        managed = frozenset().union(
+            *(_managed_keys(self.to_delete[place]) for place in gone if place in self.to_delete)
+        )
+        instance_names = frozenset(instance_name(place, self.argocd_namespace) for place in gone)
+        targets = frozenset(target_namespace_key(application) for application in self.to_delete.values())
+        return RemovedApplications(
+            instance_names, managed, self.tracks_by_label, self.node_keys | ARGOCD_CRDS | targets | kept
+        )
 
-    def belongings(self, gone: Collection[Place]) -> frozenset[str]:
+    def owned_uids(self, gone: Collection[ObjectKey]) -> frozenset[str]:
         """UIDs of the objects that these Applications own, directly or through other objects."""
-        return inventory.belongings(self.looked, self.leaving(gone))
+        return inventory.owned_uids(self.objects, self.removed_applications(gone))
 
 
-def scene_of(
-    view: Mapping[Place, Application], platform: Platform, scope: Scope, detachment: Detachment, argocd: str
-) -> Scene:
+def build_inventory(
+    applications: Mapping[ObjectKey, Application],
+    platform: Platform,
+    scope: Scope,
+    parent_removal_plan: ParentRemovalPlan,
+    argocd_namespace: str,
+) -> TeardownInventory:
     targets = {name: node.target for name, node in platform.applications.items()}
-    every = {name: (t.namespace or argocd, t.name) for name, t in targets.items() if isinstance(t, ApplicationRef)}
-    selected = scopes.selected(platform, scope)
-    places = {name: place for name, place in every.items() if name in selected}
-    first = {(maker.item.namespace, maker.item.name) for maker in detachment.first if maker.item.kind != SETS.kind}
-    meant = set(places.values()) | first
-    return Scene(
-        argocd=argocd,
-        nodes=frozenset(item_at(place) for place in every.values()),
-        places=places,
-        going={place: view[place] for place in sorted(meant) if place in view},
-        staying=tuple(application for place, application in view.items() if place not in meant),
+    all_keys = {
+        name: (t.namespace or argocd_namespace, t.name) for name, t in targets.items() if isinstance(t, ApplicationRef)
+    }
+    selected = scopes.selected_nodes(platform, scope)
+    keys_by_node = {name: place for name, place in all_keys.items() if name in selected}
+    parent_keys = {
+        (parent.key.namespace, parent.key.name)
+        for parent in parent_removal_plan.delete_first
+        if parent.key.kind != APPLICATION_SETS.kind
+    }
+    deleted_keys = set(keys_by_node.values()) | parent_keys
+    return TeardownInventory(
+        argocd_namespace=argocd_namespace,
+        node_keys=frozenset(application_resource_key(place) for place in all_keys.values()),
+        keys_by_node=keys_by_node,
+        to_delete={place: applications[place] for place in sorted(deleted_keys) if place in applications},
+        remaining=tuple(application for place, application in applications.items() if place not in deleted_keys),
     )
 
 
-def _made(application: Application) -> frozenset[Item]:
+def _managed_keys(application: Application) -> frozenset[ResourceKey]:
     """Empty for an Application in another cluster: objects of the same name in this cluster are not its own."""
-    return frozenset() if parse(application).is_remote else made_by(application)
+    return frozenset() if parse_application(application).is_remote else managed_resource_keys(application)
 
 
-def _namespaces(applications: Collection[Application]) -> frozenset[str]:
+def _target_namespaces(applications: Collection[Application]) -> frozenset[str]:
     return frozenset(target_namespace(application) for application in applications)

@@ -5,124 +5,134 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_watch import TICK
-from windlass.argo.cd.application_writer import PASSING
-from windlass.argo.cd.ownership import SETS
-from windlass.argo.cd.resource_tracking import CASCADE, item_at, makers
+from windlass.argo.cd.application_watch import POLL_INTERVAL
+from windlass.argo.cd.application_writer import TRANSIENT_ERRORS
+from windlass.argo.cd.ownership import APPLICATION_SETS
+from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, application_resource_key, parent_objects
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.teardown import parents as core
-from windlass.core.platform.teardown.parents import Reach
+from windlass.core.platform.teardown.parents import TeardownSelection
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError, NotFound
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
-    from windlass.argo.cd.application_watch import Applications
-    from windlass.argo.cd.application_writer import Writer
-    from windlass.argo.cd.applications import Application, Place
+    from windlass.argo.cd.application_watch import ApplicationsWatch
+    from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
-    from windlass.core.platform.teardown.inventory import Item
-    from windlass.core.platform.teardown.parents import Detachment, Maker
-    from windlass.kube.client.objects import Plain
+    from windlass.core.platform.teardown.inventory import ResourceKey
+    from windlass.core.platform.teardown.parents import ParentObject, ParentRemovalPlan
+    from windlass.kube.client.objects import RawObject
 
-DETACHED_WITHIN = 60.0  # seconds for one parent to be deleted
+PARENT_DELETION_TIMEOUT = 60.0  # seconds for one parent to be deleted
 
 
-def ordered(view: Mapping[Place, Application], platform: Platform, argocd: str) -> Platform:
+def with_parents_last(
+    applications: Mapping[ObjectKey, Application], platform: Platform, argocd_namespace: str
+) -> Platform:
     """The platform, ordered so that a teardown deletes parents after the nodes that they define."""
-    graph = core.ordered(platform.graph, makers(view), _nodes(platform, argocd))
+    graph = core.with_parent_dependencies(
+        platform.graph, parent_objects(applications), _nodes_by_key(platform, argocd_namespace)
+    )
     return replace(platform, graph=graph)
 
 
-def detachment_for(view: Mapping[Place, Application], platform: Platform, scope: Scope, argocd: str) -> Detachment:
+def plan_parent_removal(
+    applications: Mapping[ObjectKey, Application], platform: Platform, scope: Scope, argocd_namespace: str
+) -> ParentRemovalPlan:
     """Which parents are deleted first, and which block the teardown. `platform`: from `with_parents_last`."""
-    nodes, selected = _nodes(platform, argocd), scopes.selected(platform, scope)
-    live = frozenset(name for item, name in nodes.items() if (item.namespace, item.name) in view)
-    return core.detachment(makers(view), Reach(nodes, platform.graph, selected, live, scope.is_whole))
+    nodes, selected = _nodes_by_key(platform, argocd_namespace), scopes.selected_nodes(platform, scope)
+    live = frozenset(name for key, name in nodes.items() if (key.namespace, key.name) in applications)
+    return core.plan_parent_removal(
+        parent_objects(applications), TeardownSelection(nodes, platform.graph, selected, live, scope.is_platform)
+    )
 
 
-def _nodes(platform: Platform, argocd: str) -> dict[Item, str]:
+def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey, str]:
     targets = {name: node.target for name, node in platform.applications.items()}
     return {
-        item_at((target.namespace or argocd, target.name)): name
+        application_resource_key((target.namespace or argocd_namespace, target.name)): name
         for name, target in targets.items()
         if isinstance(target, ApplicationRef)
     }
 
 
-def detached_words(maker: Maker) -> str:
-    return f"{maker.item} makes Applications that are to go: it is removed first, and alone"
+def parent_removal_notice(parent: ParentObject) -> str:
+    return f"{parent.key} makes Applications that are to go: it is removed first, and alone"
 
 
 @dataclass(frozen=True, slots=True)
-class Detaching:
-    applications: Applications
-    writer: Writer
-    explain: Callable[[Collection[Item]], Awaitable[tuple[str, ...]]]
+class ParentRemoval:
+    applications: ApplicationsWatch
+    writer: ApplicationWriter
+    explain: Callable[[Collection[ResourceKey]], Awaitable[tuple[str, ...]]]
 
-    async def detach(self, first: Iterable[Maker]) -> dict[Place, Application]:
+    async def delete_parents(self, parents: Iterable[ParentObject]) -> dict[ObjectKey, Application]:
         """Delete these parents; return the Applications among them as they were before."""
-        found = {}
-        for maker in first:
-            place = (maker.item.namespace, maker.item.name)
-            if maker.item.kind == SETS.kind:
-                await self._set(maker.item)
-            elif (application := self.applications.view.get(place)) is not None:
-                found[place] = application
-                await self._application(maker.item, place)
-        return found
+        deleted = {}
+        for parent in parents:
+            key = (parent.key.namespace, parent.key.name)
+            if parent.key.kind == APPLICATION_SETS.kind:
+                await self._delete_application_set(parent.key)
+            elif (application := self.applications.view.get(key)) is not None:
+                deleted[key] = application
+                await self._delete_application(parent.key, key)
+        return deleted
 
-    async def _application(self, item: Item, place: Place) -> None:
-        waited, asked = 0.0, ""
-        with self.applications.following(place) as follower:
-            while follower.current is not None:
-                meta = follower.current.metadata
-                if not meta.deletion_timestamp and asked != meta.uid:
+    async def _delete_application(self, resource_key: ResourceKey, key: ObjectKey) -> None:
+        waited, deleted_uid = 0.0, ""
+        with self.applications.watch(key) as watch:
+            while watch.current is not None:
+                meta = watch.current.metadata
+                if not meta.deletion_timestamp and deleted_uid != meta.uid:
                     try:
-                        await self.writer.detach(follower.current)
-                        asked = meta.uid
-                    except PASSING:
+                        await self.writer.delete_without_cascade(watch.current)
+                        deleted_uid = meta.uid
+                    except TRANSIENT_ERRORS:
                         pass  # retry: the watch will show its current state
                     except KubeError as error:
-                        raise await self._stuck(item, error.what) from None
-                waited += 0.0 if await follower.next() else TICK
-                if waited >= DETACHED_WITHIN:
-                    raise await self._stuck(item, f"it is still there after {DETACHED_WITHIN:g} s")
+                        raise await self._stuck_error(resource_key, error.what) from None
+                waited += 0.0 if await watch.wait_for_change() else POLL_INTERVAL
+                if waited >= PARENT_DELETION_TIMEOUT:
+                    raise await self._stuck_error(
+                        resource_key, f"it is still there after {PARENT_DELETION_TIMEOUT:g} s"
+                    )
 
-    async def _set(self, item: Item) -> None:
-        ref, client = SETS.named(item.name, item.namespace), self.writer.client
+    async def _delete_application_set(self, key: ResourceKey) -> None:
+        ref, client = APPLICATION_SETS.named(key.name, key.namespace), self.writer.client
         waited = 0.0
-        while waited < DETACHED_WITHIN:
+        while waited < PARENT_DELETION_TIMEOUT:
             try:
-                found = await client.get(ref)
-                if not found["metadata"].get("deletionTimestamp"):
-                    found = await self._without_finalizer(found)
-                    await self.writer.delete(ref, found["metadata"]["uid"], "Orphan")
+                application_set = await client.get(ref)
+                if not application_set["metadata"].get("deletionTimestamp"):
+                    application_set = await self._remove_finalizer(application_set)
+                    await self.writer.delete_object(ref, application_set["metadata"]["uid"], "Orphan")
             except NotFound:
                 return
-            except PASSING:
+            except TRANSIENT_ERRORS:
                 pass
             except KubeError as error:
-                raise await self._stuck(item, error.what) from None
-            await client.clock.sleep(TICK)
-            waited += TICK
-        raise await self._stuck(item, f"it is still there after {DETACHED_WITHIN:g} s")
+                raise await self._stuck_error(key, error.what) from None
+            await client.clock.sleep(POLL_INTERVAL)
+            waited += POLL_INTERVAL
+        raise await self._stuck_error(key, f"it is still there after {PARENT_DELETION_TIMEOUT:g} s")
 
-    async def _without_finalizer(self, found: Plain) -> Plain:
+    async def _remove_finalizer(self, application_set: RawObject) -> RawObject:
         """Remove Argo CD's finalizer, with which the ApplicationSet would delete its Applications too."""
-        meta = found["metadata"]
+        meta = application_set["metadata"]
         finalizers = meta.get("finalizers") or []
-        kept = [name for name in finalizers if not name.startswith(CASCADE)]
-        if kept == finalizers:
-            return found
-        self.writer.allow()
-        change = {"metadata": {"finalizers": kept or None, "resourceVersion": meta["resourceVersion"]}}
-        return await self.writer.client.patch(SETS.named(meta["name"], meta["namespace"]), change)
+        remaining = [name for name in finalizers if not name.startswith(CASCADE_FINALIZER)]
+        if remaining == finalizers:
+            return application_set
+        self.writer.check_write_allowed()
+        change = {"metadata": {"finalizers": remaining or None, "resourceVersion": meta["resourceVersion"]}}
+        return await self.writer.client.patch(APPLICATION_SETS.named(meta["name"], meta["namespace"]), change)
 
-    async def _stuck(self, item: Item, why: str) -> WindlassError:
-        lines = await self.explain([item])
-        what = f"{item}, which would make again what is removed, could not be removed: {why}"
-        return WindlassError(what, hint="; ".join(lines) or "look at it, then run again: nothing else was removed")
+    async def _stuck_error(self, key: ResourceKey, reason: str) -> WindlassError:
+        lines = await self.explain([key])
+        message = f"{key}, which would make again what is removed, could not be removed: {reason}"
+        return WindlassError(message, hint="; ".join(lines) or "look at it, then run again: nothing else was removed")

@@ -6,150 +6,161 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.argo.cd.applications import APPLICATIONS
-from windlass.argo.cd.removal_step import Objects, Removals, Stage
+from windlass.argo.cd.removal_step import ObjectAccess, RemovalContext, RemovalSteps
 from windlass.core.platform.events import Level, RunPhase
-from windlass.core.platform.model.annotations import merged
+from windlass.core.platform.model.annotations import merge_annotations
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import reports
-from windlass.core.platform.reporting.reports import NOTHING_LEFT, Action, Ending, Removal
+from windlass.core.platform.reporting.reports import EMPTY_REMOVAL, Action, FinalState, Removal
 from windlass.core.platform.teardown import inventory
-from windlass.core.platform.teardown.parents import Detachment
-from windlass.core.platform.teardown.volumes import Policy
+from windlass.core.platform.teardown.parents import ParentRemovalPlan
+from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import WindlassError
 from windlass.kube import access_reviews
-from windlass.kube.access_reviews import Right
+from windlass.kube.access_reviews import Permission
 from windlass.kube.api_errors import KubeError
-from windlass.operations.observation import check_place
+from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.run import run_lock
-from windlass.operations.run.context import Asked
-from windlass.operations.run.lifecycle import Course
-from windlass.operations.teardown.cleanup import Leftovers
-from windlass.operations.teardown.cluster_objects import Looking, unseen_words
-from windlass.operations.teardown.finalizers import Explaining
-from windlass.operations.teardown.inventory import Scene, scene_of
-from windlass.operations.teardown.parents import Detaching, detached_words, detachment_for, ordered
-from windlass.operations.teardown.volumes import Keeping, Kept, check_policy, observed
+from windlass.operations.run.context import RunRequest
+from windlass.operations.run.lifecycle import RunLifecycle
+from windlass.operations.teardown.cleanup import Cleanup
+from windlass.operations.teardown.cluster_objects import ClusterInventory, unreadable_notice
+from windlass.operations.teardown.finalizers import FinalizerExplainer
+from windlass.operations.teardown.inventory import TeardownInventory, build_inventory
+from windlass.operations.teardown.parents import (
+    ParentRemoval,
+    parent_removal_notice,
+    plan_parent_removal,
+    with_parents_last,
+)
+from windlass.operations.teardown.volumes import RetentionResult, VolumeRetention, check_policy, find_affected_volumes
 from windlass.orchestrators import embedded
-from windlass.orchestrators.embedded import Conduct
+from windlass.orchestrators.embedded import RunHooks
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator
 
-    from windlass.argo.cd.applications import Application, Place
+    from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.planning.plans import Plan
     from windlass.core.platform.reporting.reports import Report
-    from windlass.core.platform.teardown.inventory import Found
-    from windlass.operations.run.context import Access
+    from windlass.core.platform.teardown.inventory import ObservedObject
+    from windlass.operations.run.context import RunContext
 
 R = TypeVar("R")
-UNFINISHED = "the run ended before it was known what is left; run it again"
+UNFINISHED_NOTICE = "the run ended before it was known what is left; run it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TeardownRequest:
     """What `teardown` was asked to do."""
 
     environment: str
     platform: Platform
     scope: Scope
-    stated: frozenset[str] = frozenset()
+    explicit_dependencies: frozenset[str] = frozenset()
     """Nodes whose dependencies the platform file lists; annotations are ignored for these."""
-    policy: Policy = Policy.RETAIN
+    volume_policy: VolumePolicy = VolumePolicy.RETAIN
 
 
-async def teardown(access: Access, wish: Wish) -> Report:
-    return await _Teardown(access, wish).report()
+async def teardown(context: RunContext, request: TeardownRequest) -> Report:
+    return await _Teardown(context, request).run()
 
 
-class _Teardown(Course):
+class _Teardown(RunLifecycle):
     """Observe, plan, check access, acquire the lock, replan, delete, clean up, verify, report."""
 
-    def __init__(self, access: Access, wish: Wish) -> None:
-        super().__init__(access, Asked(Action.TEARDOWN, wish.environment, wish.scope), wish.platform)
-        self._wish = wish
-        self._detachment = Detachment()
+    def __init__(self, context: RunContext, request: TeardownRequest) -> None:
+        super().__init__(context, RunRequest(Action.TEARDOWN, request.environment, request.scope), request.platform)
+        self._request = request
+        self._parent_removal_plan = ParentRemovalPlan()
         self._diagnostics: dict[str, tuple[str, ...]] = {}
 
-    async def carried_through(self) -> Report:
+    async def execute(self) -> Report:
         control = self.control
-        plan, snapshot = await control.unless_stopped(self._observed())
+        plan, snapshot = await control.unless_stopped(self._observe_and_plan())
         if not plan.can_run:
-            return reports.of_plan(self.run(), self.platform, plan, snapshot)
-        if plan.is_empty and (removal := await control.unless_stopped(self._left())) is not None:
-            return self._ended(plan, snapshot, (), removal)
-        keeping = await control.unless_stopped(self._checked())
-        async with self.locked():
-            plan, outcomes, removal = await self._carried_out(keeping)
-            is_all = self._wish.scope.is_whole and all(outcome.is_good for outcome in outcomes)
-            self.lock.is_last = is_all and plan.can_run and not control.stop.is_set()
-        self.begin(RunPhase.REPORT)
-        return self._ended(plan, await self.live.snapshot(), outcomes, removal)
+            return reports.plan_report(self.run_record(), self.platform, plan, snapshot)
+        if plan.is_empty and (removal := await control.unless_stopped(self._verify_already_gone())) is not None:
+            return self._report(plan, snapshot, (), removal)
+        retention = await control.unless_stopped(self._check_preconditions())
+        async with self.acquire_lock():
+            plan, outcomes, removal = await self._tear_down(retention)
+            is_complete = self._request.scope.is_platform and all(outcome.is_successful for outcome in outcomes)
+            self.lock.delete_on_release = is_complete and plan.can_run and not control.stop.is_set()
+        self.start_phase(RunPhase.REPORT)
+        return self._report(plan, await self.live.snapshot(), outcomes, removal)
 
-    async def _checked(self) -> Keeping:
+    async def _check_preconditions(self) -> VolumeRetention:
         """Check that the teardown is possible and permitted before anything is changed."""
-        await check_place(self.live.cluster, self.live.applications.view)
-        looking = Looking(self.access.client, await self.live.cluster.served.discovery())
-        check_policy(self._wish.policy, looking.discovery)
-        keeping = Keeping(looking, self.writer, self._wish.policy, self.access.run_id)
-        await access_reviews.check(self.access.client, self._rights())
-        return keeping
+        await check_argocd_namespace(self.live.cluster, self.live.applications.view)
+        cluster_inventory = ClusterInventory(self.context.client, await self.live.cluster.served.discovery())
+        check_policy(self._request.volume_policy, cluster_inventory.discovery)
+        retention = VolumeRetention(cluster_inventory, self.writer, self._request.volume_policy, self.context.run_id)
+        await access_reviews.require_permissions(self.context.client, self._required_permissions())
+        return retention
 
-    async def _observed(self) -> tuple[Plan, Snapshot]:
-        self.begin(RunPhase.OBSERVE)
-        await self.live.complete()
-        found = await self._planned()
-        self.begin(RunPhase.PLAN)
-        return self.plan(*found)
+    async def _observe_and_plan(self) -> tuple[Plan, Snapshot]:
+        self.start_phase(RunPhase.OBSERVE)
+        await self.live.wait_for_initial_list()
+        planned = await self._compute_plan()
+        self.start_phase(RunPhase.PLAN)
+        return self.announce_plan(*planned)
 
-    async def _planned(self) -> tuple[Plan, Snapshot]:
+    async def _compute_plan(self) -> tuple[Plan, Snapshot]:
         """Plan; a parent that would recreate what is deleted, and cannot be deleted first, is an unmet dependency."""
-        observation, scope = await self.live.observation(), self._wish.scope
-        view, argocd = self.live.applications.view, self.access.argocd
-        platform = merged(self._wish.platform, observation.annotated, self._wish.stated)
-        self.platform = ordered(view, platform, argocd)
-        plan = plans.for_teardown(self.platform, observation.snapshot, scope)
-        self._detachment = detachment_for(view, self.platform, scope, argocd)
-        return replace(plan, unmet=(*plan.unmet, *self._detachment.refused)), observation.snapshot
+        observation, scope = await self.live.observation(), self._request.scope
+        applications, argocd_namespace = self.live.applications.view, self.context.argocd_namespace
+        platform = merge_annotations(
+            self._request.platform, observation.annotated_dependencies, self._request.explicit_dependencies
+        )
+        self.platform = with_parents_last(applications, platform, argocd_namespace)
+        plan = plans.plan_teardown(self.platform, observation.snapshot, scope)
+        self._parent_removal_plan = plan_parent_removal(applications, self.platform, scope, argocd_namespace)
+        return replace(plan, unmet=(*plan.unmet, *self._parent_removal_plan.refused)), observation.snapshot
 
-    async def _looked(self) -> tuple[Looking, Scene]:
+    async def _take_inventory(self) -> tuple[ClusterInventory, TeardownInventory]:
         """List all objects of the cluster, to know afterwards which Application they belonged to."""
-        looking = Looking(self.access.client, await self.live.cluster.served.discovery())
-        view, scope = self.live.applications.view, self._wish.scope
-        scene = scene_of(view, self.platform, scope, self._detachment, self.access.argocd)
-        return looking, scene.seen((await looking.everything()).found)
+        cluster_inventory = ClusterInventory(self.context.client, await self.live.cluster.served.discovery())
+        applications, scope = self.live.applications.view, self._request.scope
+        teardown_inventory = build_inventory(
+            applications, self.platform, scope, self._parent_removal_plan, self.context.argocd_namespace
+        )
+        return cluster_inventory, teardown_inventory.with_objects((await cluster_inventory.list_all()).objects)
 
-    def _rights(self) -> Iterator[Right]:
+    def _required_permissions(self) -> Iterator[Permission]:
         for namespace in sorted(self.live.namespaces):
-            yield Right("patch", APPLICATIONS, namespace)
-            yield Right("delete", APPLICATIONS, namespace)
-        yield from run_lock.rights(self.access.argocd, is_last=self._wish.scope.is_whole)
+            yield Permission("patch", APPLICATIONS, namespace)
+            yield Permission("delete", APPLICATIONS, namespace)
+        yield from run_lock.required_permissions(
+            self.context.argocd_namespace, with_delete=self._request.scope.is_platform
+        )
 
-    async def _carried_out(self, keeping: Keeping) -> tuple[Plan, tuple[Outcome, ...], Removal]:
+    async def _tear_down(self, retention: VolumeRetention) -> tuple[Plan, tuple[Outcome, ...], Removal]:
         """Plan again under the lock, when no other run can change anything, and execute that plan."""
         control = self.control
-        plan, _ = await control.unless_stopped(self._planned())
+        plan, _ = await control.unless_stopped(self._compute_plan())
         if not plan.can_run:
-            return plan, (), NOTHING_LEFT
-        keeping.looking, scene = await control.unless_stopped(self._looked())
-        detached = await self._unless_stopped(self._prepared(keeping, scene))
-        outcomes = await self._removed(plan, keeping.looking, detached or {})
-        self.begin(RunPhase.CLEAN)
-        gone = self._gone(scene, outcomes)
-        removal = await self._unless_stopped(self._cleaned(keeping, scene, gone))
-        return plan, outcomes, removal or await self._unfinished(keeping)
+            return plan, (), EMPTY_REMOVAL
+        retention.cluster, teardown_inventory = await control.unless_stopped(self._take_inventory())
+        deleted_parents = await self._run_or_stop(self._prepare(retention, teardown_inventory))
+        outcomes = await self._delete_applications(plan, retention.cluster, deleted_parents or {})
+        self.start_phase(RunPhase.CLEAN)
+        gone = self._gone_keys(teardown_inventory, outcomes)
+        removal = await self._run_or_stop(self._clean_up(retention, teardown_inventory, gone))
+        return plan, outcomes, removal or await self._interrupted_removal(retention)
 
-    async def _unfinished(self, keeping: Keeping) -> Removal:
+    async def _interrupted_removal(self, retention: VolumeRetention) -> Removal:
         """The removal of a run that was stopped, perhaps because the server no longer responds."""
         try:
-            return Removal((await keeping.kept()).retained, (UNFINISHED,))
+            return Removal((await retention.result()).retained, (UNFINISHED_NOTICE,))
         except KubeError:
-            return Removal(orphans=(UNFINISHED,))
+            return Removal(orphans=(UNFINISHED_NOTICE,))
 
-    async def _unless_stopped(self, work: Coroutine[Any, Any, R]) -> R | None:
+    async def _run_or_stop(self, work: Coroutine[Any, Any, R]) -> R | None:
         """Await `work`; on an error stop the run and return `None`: what was changed by then must still be reported."""
         try:
             return await self.control.unless_stopped(work)
@@ -158,89 +169,120 @@ class _Teardown(Course):
                 self.control.fail(error)
             return None
 
-    async def _prepared(self, keeping: Keeping, scene: Scene) -> dict[Place, Application]:
+    async def _prepare(
+        self, retention: VolumeRetention, teardown_inventory: TeardownInventory
+    ) -> dict[ObjectKey, Application]:
         """Protect the volumes and delete the parents that would recreate nodes, before the first node is deleted."""
-        keeping.data = await observed(keeping.looking.reader, scene)
-        await keeping.secure()
-        for maker in self._detachment.first:
-            self.notice(detached_words(maker))
-        explaining = Explaining(keeping.looking, self.access.now)
-        return await Detaching(self.live.applications, self.writer, explaining.explain).detach(self._detachment.first)
+        retention.affected = await find_affected_volumes(retention.cluster.reader, teardown_inventory)
+        await retention.protect_volumes()
+        for parent in self._parent_removal_plan.delete_first:
+            self.add_notice(parent_removal_notice(parent))
+        explainer = FinalizerExplainer(retention.cluster, self.context.now)
+        return await ParentRemoval(self.live.applications, self.writer, explainer.explain).delete_parents(
+            self._parent_removal_plan.delete_first
+        )
 
-    async def _removed(self, plan: Plan, looking: Looking, detached: dict[Place, Application]) -> tuple[Outcome, ...]:
-        self.begin(RunPhase.RUN)
-        access, control = self.access, self.control
+    async def _delete_applications(
+        self, plan: Plan, cluster_inventory: ClusterInventory, deleted_parents: dict[ObjectKey, Application]
+    ) -> tuple[Outcome, ...]:
+        self.start_phase(RunPhase.RUN)
+        context, control = self.context, self.control
 
-        async def delete(found: Found) -> None:
-            ref = looking.ref_to(found.item)
+        async def delete(obj: ObservedObject) -> None:
+            ref = cluster_inventory.ref_to(obj.key)
             if ref is not None:
-                await self.writer.delete(ref, found.uid, "Foreground")
+                await self.writer.delete_object(ref, obj.uid, "Foreground")
 
-        stage = Stage(
+        removal_context = RemovalContext(
             applications=self.live.applications,
             writer=self.writer,
-            objects=Objects(looking.objects, delete, Explaining(looking, access.now).explain),
-            now=access.now,
-            tell=control.tell,
-            argocd=access.argocd,
+            objects=ObjectAccess(
+                cluster_inventory.find_objects, delete, FinalizerExplainer(cluster_inventory, context.now).explain
+            ),
+            now=context.now,
+            emit=control.emit,
+            argocd_namespace=context.argocd_namespace,
             nodes=self.platform.applications,
             graph=self.platform.graph,
-            detached=detached,
+            detached_applications=deleted_parents,
         )
-        steps = Removals(stage)
-        conduct = Conduct(steps.carry_out, access.now, control.tell, control.stop, control.fail, stage.waits)
-        outcomes = await embedded.run(plan, self.platform, conduct)
+        steps = RemovalSteps(removal_context)
+        hooks = RunHooks(
+            steps.execute, context.now, control.emit, control.stop, control.fail, removal_context.waiting_for
+        )
+        outcomes = await embedded.run(plan, self.platform, hooks)
         self._diagnostics = steps.diagnostics
         return outcomes
 
-    def _gone(self, scene: Scene, outcomes: Iterable[Outcome]) -> list[Place]:
+    def _gone_keys(self, teardown_inventory: TeardownInventory, outcomes: Iterable[Outcome]) -> list[ObjectKey]:
         """Keys of the Applications to delete that are gone."""
-        left = {outcome.name for outcome in outcomes if not outcome.is_good}
-        names = [name for name in scene.places if name not in left]
-        first = {(maker.item.namespace, maker.item.name) for maker in self._detachment.first}
+        remaining = {outcome.name for outcome in outcomes if not outcome.is_successful}
+        names = [name for name in teardown_inventory.keys_by_node if name not in remaining]
+        parent_keys = {(parent.key.namespace, parent.key.name) for parent in self._parent_removal_plan.delete_first}
         return sorted(
-            {scene.places[name] for name in names} | (first & scene.going.keys()) - set(scene.places.values())
+            {teardown_inventory.keys_by_node[name] for name in names}
+            | (parent_keys & teardown_inventory.to_delete.keys()) - set(teardown_inventory.keys_by_node.values())
         )
 
-    async def _cleaned(self, keeping: Keeping, scene: Scene, gone: list[Place]) -> Removal:
-        await keeping.give_up()
-        kept = await keeping.kept()
-        leftovers = self._leftovers(keeping.looking, scene, gone, kept)
-        live = tuple(self.live.applications.view.values())
-        await leftovers.clean(scene.made_namespaces(gone, live))
-        self.begin(RunPhase.VERIFY)
-        return await self._told(leftovers, kept)
+    async def _clean_up(
+        self, retention: VolumeRetention, teardown_inventory: TeardownInventory, gone: list[ObjectKey]
+    ) -> Removal:
+        await retention.delete_claims()
+        volume_result = await retention.result()
+        cleanup = self._cleanup(retention.cluster, teardown_inventory, gone, volume_result)
+        live_applications = tuple(self.live.applications.view.values())
+        await cleanup.delete_unused(teardown_inventory.created_namespaces(gone, live_applications))
+        self.start_phase(RunPhase.VERIFY)
+        return await self._collect_orphans(cleanup, volume_result)
 
-    async def _left(self) -> Removal | None:
+    async def _verify_already_gone(self) -> Removal | None:
         """Return the removal if the platform is already gone; `None` if something is left that can be cleaned up.
 
         That may be only the Lease of a run that died after its last delete.
         """
-        if self._wish.scope.is_whole and await self.lock.read():
+        if self._request.scope.is_platform and await self.lock.read_lease():
             return None
-        looking, scene = await self._looked()
-        gone = list(scene.places.values())
-        left = inventory.left_behind(scene.looked, (), scene.leaving(gone))
-        idle = [found for found in inventory.idle_definitions(scene.looked, left) if not found.is_kept]
-        if self._detachment.first or idle:
+        cluster_inventory, teardown_inventory = await self._take_inventory()
+        gone = list(teardown_inventory.keys_by_node.values())
+        leftovers = inventory.remaining_objects(
+            teardown_inventory.objects, (), teardown_inventory.removed_applications(gone)
+        )
+        unused_crds = [
+            found for found in inventory.unused_crds(teardown_inventory.objects, leftovers) if not found.is_kept
+        ]
+        if self._parent_removal_plan.delete_first or unused_crds:
             return None
-        self.begin(RunPhase.VERIFY)
-        return await self._told(self._leftovers(looking, scene, gone, Kept()), Kept())
+        self.start_phase(RunPhase.VERIFY)
+        return await self._collect_orphans(
+            self._cleanup(cluster_inventory, teardown_inventory, gone, RetentionResult()), RetentionResult()
+        )
 
-    def _leftovers(self, looking: Looking, scene: Scene, gone: list[Place], kept: Kept) -> Leftovers:
-        explaining = Explaining(looking, self.access.now)
-        return Leftovers(looking, self.writer, explaining, scene.leaving(gone, kept.items), scene.belongings(gone))
+    def _cleanup(
+        self,
+        cluster_inventory: ClusterInventory,
+        teardown_inventory: TeardownInventory,
+        gone: list[ObjectKey],
+        volume_result: RetentionResult,
+    ) -> Cleanup:
+        explainer = FinalizerExplainer(cluster_inventory, self.context.now)
+        return Cleanup(
+            cluster_inventory,
+            self.writer,
+            explainer,
+            teardown_inventory.removed_applications(gone, volume_result.keys),
+            teardown_inventory.owned_uids(gone),
+        )
 
-    async def _told(self, leftovers: Leftovers, kept: Kept) -> Removal:
-        orphans = await leftovers.orphans()
-        if leftovers.unseen:
-            self.notice(unseen_words(leftovers.unseen), Level.WARN)
-        return Removal((*kept.retained, *leftovers.retained), (*kept.orphans, *orphans))
+    async def _collect_orphans(self, cleanup: Cleanup, volume_result: RetentionResult) -> Removal:
+        orphans = await cleanup.find_orphans()
+        if cleanup.unreadable:
+            self.add_notice(unreadable_notice(cleanup.unreadable), Level.WARN)
+        return Removal((*volume_result.retained, *cleanup.retained), (*volume_result.orphans, *orphans))
 
-    def _ended(self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...], removal: Removal) -> Report:
-        run, platform = self.run(), self.platform
+    def _report(self, plan: Plan, snapshot: Snapshot, outcomes: tuple[Outcome, ...], removal: Removal) -> Report:
+        record, platform = self.run_record(), self.platform
         if not plan.can_run:
-            return reports.of_plan(run, platform, plan, snapshot)
-        unchanged = plans.untouched(platform, plan, snapshot)
-        ending = Ending(snapshot, self._diagnostics)
-        return reports.of_run(run, platform, plan, (*unchanged, *outcomes), ending, removal)
+            return reports.plan_report(record, platform, plan, snapshot)
+        unchanged = plans.unchanged_outcomes(platform, plan, snapshot)
+        final_state = FinalState(snapshot, self._diagnostics)
+        return reports.run_report(record, platform, plan, (*unchanged, *outcomes), final_state, removal)

@@ -6,62 +6,65 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.sandbox.apiserver import reads
-from windlass.sandbox.apiserver.requests import Outcome
+from windlass.sandbox.apiserver.requests import ApiResult
 from windlass.sandbox.apiserver.wire import api_status
-from windlass.sandbox.clock import told
+from windlass.sandbox.clock import format_timestamp
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.requests import Ask
-    from windlass.sandbox.apiserver.store import Store, Stored
+    from windlass.sandbox.apiserver.requests import ApiRequest
+    from windlass.sandbox.apiserver.store import Store, StoredObject
     from windlass.sandbox.apiserver.wire.api_status import Body
-    from windlass.sandbox.clock import Sources
+    from windlass.sandbox.clock import SandboxClock
 
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
-BY_POLICY = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
+FOREGROUND_FINALIZER = "foregroundDeletion"
+ORPHAN_FINALIZER = "orphan"
+PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
+FINALIZERS_BY_POLICY = {"Foreground": FOREGROUND_FINALIZER, "Orphan": ORPHAN_FINALIZER}
 
 
-class Deleting:
-    def __init__(self, store: Store, sources: Sources) -> None:
+class DeleteHandler:
+    def __init__(self, store: Store, clock: SandboxClock) -> None:
         self._store = store
-        self._sources = sources
+        self._clock = clock
 
-    def delete(self, ask: Ask) -> Outcome:
-        return self._delete(ask, reads.named(self._store, ask))
+    def delete(self, request: ApiRequest) -> ApiResult:
+        return self._delete(request, reads.require_object(self._store, request))
 
-    def delete_collection(self, ask: Ask) -> Outcome:
-        wanted = reads.filter_of(ask)
-        items = [item for item in self._store.list(ask.kind.id, ask.namespace) if wanted.admits(item)]
+    def delete_collection(self, request: ApiRequest) -> ApiResult:
+        object_filter = reads.parse_filter(request)
+        items = [item for item in self._store.list(request.kind.id, request.namespace) if object_filter.matches(item)]
         for item in items:
-            self._delete(ask, item)
-        return Outcome(200, reads.rendered_list(ask.kind, items, {"resourceVersion": str(self._store.version)}))
+            self._delete(request, item)
+        return ApiResult(200, reads.encode_list(request.kind, items, {"resourceVersion": str(self._store.version)}))
 
-    def _delete(self, ask: Ask, found: Stored) -> Outcome:
-        self._require(ask, found)
-        kind, body = ask.kind, found.body
+    def _delete(self, request: ApiRequest, stored: StoredObject) -> ApiResult:
+        self._check_preconditions(request, stored)
+        kind, body = request.kind, stored.body
         meta = body["metadata"]
-        grace = _grace(ask, body)
-        finalizers = _finalizers(ask, meta)
-        stays = bool(finalizers or grace or kind.id == "namespaces")
-        if not stays:
-            if not ask.options.dry_run:
-                self._store.remove(found)
-            gone = {**kind.head, **body}
-            return Outcome(200, gone if kind.returns_deleted else api_status.success(kind, found.name, found.uid))
-        changed = self._marked(body, grace, finalizers)
+        grace = _grace_period(request, body)
+        finalizers = _finalizers_after_delete(request, meta)
+        must_wait = bool(finalizers or grace or kind.id == "namespaces")
+        if not must_wait:
+            if not request.options.dry_run:
+                self._store.remove(stored)
+            deleted = {**kind.type_meta, **body}
+            return ApiResult(
+                200,
+                deleted if kind.returns_deleted_object else api_status.success_status(kind, stored.name, stored.uid),
+            )
+        changed = self._terminating_body(body, grace, finalizers)
         if changed == body:
-            return Outcome(200, found)
-        if ask.options.dry_run:
-            return Outcome(200, {**kind.head, **changed})
-        return Outcome(200, self._store.put(kind.id, changed))
+            return ApiResult(200, stored)
+        if request.options.dry_run:
+            return ApiResult(200, {**kind.type_meta, **changed})
+        return ApiResult(200, self._store.put(kind.id, changed))
 
-    def _marked(self, body: Body, grace: int, finalizers: list[str]) -> Body:
+    def _terminating_body(self, body: Body, grace: int, finalizers: list[str]) -> Body:
         """The object marked as being deleted. A repeated delete changes only finalizers and a shorter grace period."""
         meta = {**body["metadata"]}
         if "deletionTimestamp" not in meta:
-            when = self._sources.now() + timedelta(seconds=grace)
-            meta["deletionTimestamp"] = told(when)
+            when = self._clock.now() + timedelta(seconds=grace)
+            meta["deletionTimestamp"] = format_timestamp(when)
             meta["deletionGracePeriodSeconds"] = grace
             if "generation" in meta:
                 meta["generation"] += 1
@@ -73,31 +76,31 @@ class Deleting:
             body["status"] = {**body["status"], "phase": "Terminating"}
         return body
 
-    def _require(self, ask: Ask, found: Stored) -> None:
-        for field, wanted, actual, guess in (
-            ("UID", ask.options.uid, found.uid, "deleted and then recreated"),
-            ("ResourceVersion", ask.options.resource_version, str(found.version), "modified"),
+    def _check_preconditions(self, request: ApiRequest, stored: StoredObject) -> None:
+        for field, expected, actual, guess in (
+            ("UID", request.options.uid, stored.uid, "deleted and then recreated"),
+            ("ResourceVersion", request.options.resource_version, str(stored.version), "modified"),
         ):
-            if wanted and wanted != actual:
-                why = f"the {field} in the precondition ({wanted}) does not match the {field} in record ({actual})"
-                raise api_status.conflict(ask.kind, found.name, f"{why}. The object might have been {guess}")
-        if ask.kind.id == "namespaces" and found.name in IMMORTAL:
-            raise api_status.forbidden(ask.kind, found.name, "this namespace may not be deleted")
+            if expected and expected != actual:
+                why = f"the {field} in the precondition ({expected}) does not match the {field} in record ({actual})"
+                raise api_status.conflict(request.kind, stored.name, f"{why}. The object might have been {guess}")
+        if request.kind.id == "namespaces" and stored.name in PROTECTED_NAMESPACES:
+            raise api_status.forbidden(request.kind, stored.name, "this namespace may not be deleted")
 
 
-def _grace(ask: Ask, body: Body) -> int:
+def _grace_period(request: ApiRequest, body: Body) -> int:
     """Grace period in seconds: 0 except for pods that are assigned to a node and have not finished."""
-    if ask.kind.id != "pods":
+    if request.kind.id != "pods":
         return 0
     spec = body.get("spec", {})
     if not spec.get("nodeName") or body.get("status", {}).get("phase") in {"Succeeded", "Failed"}:
         return 0
-    asked = ask.options.grace
-    return int(spec.get("terminationGracePeriodSeconds", 30) if asked is None else asked)
+    requested = request.options.grace
+    return int(spec.get("terminationGracePeriodSeconds", 30) if requested is None else requested)
 
 
-def _finalizers(ask: Ask, meta: Body) -> list[str]:
-    policy = ask.options.propagation
-    kept = [name for name in meta.get("finalizers") or () if not policy or name not in BY_POLICY.values()]
-    wanted = BY_POLICY.get(policy)
-    return [*kept, wanted] if wanted else kept
+def _finalizers_after_delete(request: ApiRequest, meta: Body) -> list[str]:
+    policy = request.options.propagation
+    kept = [name for name in meta.get("finalizers") or () if not policy or name not in FINALIZERS_BY_POLICY.values()]
+    policy_finalizer = FINALIZERS_BY_POLICY.get(policy)
+    return [*kept, policy_finalizer] if policy_finalizer else kept

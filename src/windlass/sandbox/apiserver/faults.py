@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from windlass.sandbox.apiserver.wire import api_status
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.requests import Ask
+    from windlass.sandbox.apiserver.requests import ApiRequest
 
 
-ITSELF = "system:serviceaccount:kube-system:"
+CONTROLLER_USER_PREFIX = "system:serviceaccount:kube-system:"
 
 
-class Severed(Exception):
+class ConnectionSevered(Exception):
     """The connection broke before the request arrived, or after it may have been executed (`sent`)."""
 
     def __init__(self, *, sent: bool) -> None:
@@ -53,22 +53,27 @@ class Fault:
     """Seconds by which watches, and lists with resourceVersion 0, are behind."""
     hits: int = field(default=0, init=False)
 
-    def is_for(self, ask: Ask) -> bool:
-        kind = f"{ask.kind.id}/{ask.subresource}" if ask.subresource else ask.kind.id
-        if self.user == "*" and ask.user.name.startswith(ITSELF):
+    def matches(self, request: ApiRequest) -> bool:
+        kind = f"{request.kind.id}/{request.subresource}" if request.subresource else request.kind.id
+        if self.user == "*" and request.user.name.startswith(CONTROLLER_USER_PREFIX):
             return False
-        pairs = ((ask.verb, self.verb), (kind, self.kind), (ask.namespace, self.namespace), (ask.name, self.name))
-        return all(fnmatchcase(text, pattern) for text, pattern in (*pairs, (ask.user.name, self.user)))
+        pairs = (
+            (request.verb, self.verb),
+            (kind, self.kind),
+            (request.namespace, self.namespace),
+            (request.name, self.name),
+        )
+        return all(fnmatchcase(text, pattern) for text, pattern in (*pairs, (request.user.name, self.user)))
 
-    def refusal(self) -> api_status.Refusal | None:
+    def status_error(self) -> api_status.StatusError | None:
         if not self.code:
             return None
         if self.code == 429:
-            return api_status.too_many("too many requests, please try again later", self.retry_after or 1)
+            return api_status.too_many_requests("too many requests, please try again later", self.retry_after or 1)
         names = {409: "Conflict", 410: "Expired", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
         reason = self.reason or names.get(self.code, "InternalError")
         details = {"retryAfterSeconds": self.retry_after} if self.retry_after else {}
-        return api_status.Refusal(self.code, reason, f"injected fault: {reason}", details)
+        return api_status.StatusError(self.code, reason, f"injected fault: {reason}", details)
 
 
 class Faults:
@@ -82,15 +87,15 @@ class Faults:
     def clear(self) -> None:
         self._faults.clear()
 
-    def take(self, ask: Ask) -> list[Fault]:
+    def take_matching(self, request: ApiRequest) -> list[Fault]:
         """Faults to apply to this request; counts each as a hit."""
-        hit = []
+        matching = []
         for fault in self._faults:
-            if not fault.is_for(ask):
+            if not fault.matches(request):
                 continue
             if fault.skip:
                 fault.skip -= 1
             elif fault.times is None or fault.hits < fault.times:
                 fault.hits += 1
-                hit.append(fault)
-        return hit
+                matching.append(fault)
+        return matching

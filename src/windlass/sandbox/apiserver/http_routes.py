@@ -10,110 +10,123 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from windlass.sandbox.apiserver import discovery, request_options
-from windlass.sandbox.apiserver.access.authentication import impersonated
+from windlass.sandbox.apiserver.access.authentication import impersonated_user
 from windlass.sandbox.apiserver.objects import patches
-from windlass.sandbox.apiserver.objects.kinds import Kind
-from windlass.sandbox.apiserver.requests import ANONYMOUS, READS, Ask
-from windlass.sandbox.apiserver.store import Stored
-from windlass.sandbox.apiserver.watches import Watch
+from windlass.sandbox.apiserver.objects.kinds import ServedKind
+from windlass.sandbox.apiserver.requests import ANONYMOUS, READ_VERBS, ApiRequest
+from windlass.sandbox.apiserver.store import StoredObject
+from windlass.sandbox.apiserver.watches import ServedWatch
 from windlass.sandbox.apiserver.wire import api_status, protobuf, yaml
-from windlass.sandbox.apiserver.wire.api_status import Refusal
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Mapping
 
-    from windlass.sandbox.apiserver.requests import Outcome, User
-    from windlass.sandbox.apiserver.server import Server
+    from windlass.sandbox.apiserver.requests import ApiResult, UserInfo
+    from windlass.sandbox.apiserver.server import ApiServer
 
-JSON = (("Content-Type", "application/json"),)
-PATCHES = frozenset({patches.MERGE, patches.JSON_PATCH, patches.STRATEGIC, patches.APPLY})
+JSON_HEADERS = (("Content-Type", "application/json"),)
+PATCH_MEDIA_TYPES = frozenset(
+    {patches.MERGE_PATCH, patches.JSON_PATCH, patches.STRATEGIC_MERGE_PATCH, patches.APPLY_PATCH}
+)
 _DECODE = msgspec.json.Decoder().decode
-LARGEST_BODY = 3 << 20  # bytes
+MAX_BODY_BYTES = 3 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """An HTTP response with a complete body or a stream."""
 
     code: int
-    headers: tuple[tuple[str, str], ...] = JSON
+    headers: tuple[tuple[str, str], ...] = JSON_HEADERS
     body: bytes = b""
-    watch: Watch | None = None
+    watch: ServedWatch | None = None
     stream: AsyncGenerator[bytes, None] | None = None
     """Events of the watch."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourcePath:
     """The resource that a URL path names."""
 
-    kind: Kind
+    kind: ServedKind
     namespace: str = ""
     name: str = ""
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class _HttpRequest:
     method: str
     path: str
     query: dict[str, str]
     headers: Mapping[str, str]
     body: bytes
-    user: User
+    user: UserInfo
 
 
 async def handle(
-    server: Server, method: str, target: str, headers: Mapping[str, str], body: bytes = b"", user: User | None = None
-) -> Answer:
+    server: ApiServer,
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes = b"",
+    user: UserInfo | None = None,
+) -> HttpResponse:
     """Handle one HTTP request; `user` replaces credentials. Raises ConnectionSevered if a fault demands it."""
     split = urlsplit(target)
     query = dict(parse_qsl(split.query, keep_blank_values=True))
-    call = _Call(method, unquote(split.path), query, headers, body, user or ANONYMOUS)
+    http_request = _HttpRequest(method, unquote(split.path), query, headers, body, user or ANONYMOUS)
     try:
-        call = replace(call, user=_caller(server, user, headers))
-        place = _place(server, call)
-        asked = _told(server, call) if place is None else _ask(call, place)
-    except Refusal as refusal:
-        asked = refused(refusal)
-    if isinstance(asked, Answer):
-        server.note_path(call.user, f"{method.lower()} {call.path}", headers.get("User-Agent", ""), asked.code)
-        return asked
+        http_request = replace(http_request, user=_authenticate(server, user, headers))
+        resource = _parse_path(server, http_request)
+        parsed = (
+            _discovery_response(server, http_request) if resource is None else _build_request(http_request, resource)
+        )
+    except StatusError as error:
+        parsed = error_response(error)
+    if isinstance(parsed, HttpResponse):
+        server.record_path(
+            http_request.user, f"{method.lower()} {http_request.path}", headers.get("User-Agent", ""), parsed.code
+        )
+        return parsed
     try:
-        outcome = await server.perform(asked)
-    except Refusal as refusal:
-        return refused(refusal)
-    if isinstance(outcome.item, Watch):
-        return Answer(outcome.code, JSON, watch=outcome.item, stream=server.lines(outcome.item))
-    return _answer(asked.kind, outcome)
+        result = await server.perform(parsed)
+    except StatusError as error:
+        return error_response(error)
+    if isinstance(result.item, ServedWatch):
+        return HttpResponse(result.code, JSON_HEADERS, watch=result.item, stream=server.watch_lines(result.item))
+    return _success_response(parsed.kind, result)
 
 
-def _caller(server: Server, user: User | None, headers: Mapping[str, str]) -> User:
-    who = user or server.identities.authenticated(headers)
+def _authenticate(server: ApiServer, user: UserInfo | None, headers: Mapping[str, str]) -> UserInfo:
+    caller = user or server.authenticator.authenticate(headers)
     if not headers.get("Impersonate-User"):
-        return who
-    server.authorizing.require_impersonation(who, headers["Impersonate-User"])
-    return impersonated(headers)
+        return caller
+    server.authorizer.authorize_impersonation(caller, headers["Impersonate-User"])
+    return impersonated_user(headers)
 
 
-def refused(refusal: Refusal) -> Answer:
-    if refusal.text:
-        return Answer(refusal.code, (("Content-Type", "text/plain; charset=utf-8"),), refusal.text.encode())
-    seconds = (refusal.details or {}).get("retryAfterSeconds")
-    wait = (("Retry-After", str(seconds)),) if seconds else ()
-    return Answer(refusal.code, (*JSON, *wait), msgspec.json.encode(refusal.body))
+def error_response(error: StatusError) -> HttpResponse:
+    if error.plain_text:
+        return HttpResponse(error.code, (("Content-Type", "text/plain; charset=utf-8"),), error.plain_text.encode())
+    seconds = (error.details or {}).get("retryAfterSeconds")
+    retry_after = (("Retry-After", str(seconds)),) if seconds else ()
+    return HttpResponse(error.code, (*JSON_HEADERS, *retry_after), msgspec.json.encode(error.body))
 
 
-def _told(server: Server, call: _Call) -> Answer:
-    server.authorizing.require_path(call.user, call.path)
-    told, media = discovery.told(server.catalogue, call.path.rstrip("/") or "/", call.headers.get("Accept", ""))
-    body = told.encode() if isinstance(told, str) else msgspec.json.encode(told)
-    return Answer(200, (("Content-Type", media), ("Vary", "Accept")), body)
+def _discovery_response(server: ApiServer, http_request: _HttpRequest) -> HttpResponse:
+    server.authorizer.authorize_path(http_request.user, http_request.path)
+    document, media_type = discovery.find_document(
+        server.catalogue, http_request.path.rstrip("/") or "/", http_request.headers.get("Accept", "")
+    )
+    body = document.encode() if isinstance(document, str) else msgspec.json.encode(document)
+    return HttpResponse(200, (("Content-Type", media_type), ("Vary", "Accept")), body)
 
 
-def _place(server: Server, call: _Call) -> Place | None:
+def _parse_path(server: ApiServer, http_request: _HttpRequest) -> ResourcePath | None:
     """The resource that the path names; `None` if it names no objects."""
-    match call.path.strip("/").split("/"):
+    match http_request.path.strip("/").split("/"):
         case ["api", version, *rest] if rest:
             group = ""
         case ["apis", group, version, *rest] if rest:
@@ -124,130 +137,137 @@ def _place(server: Server, call: _Call) -> Place | None:
     if rest[0] == "namespaces" and len(rest) > 2 and (group or rest[2] not in {"status", "finalize"}):
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *more = [*rest, "", ""]
-    kind = server.catalogue.at(group, version, plural)
+    kind = server.catalogue.by_resource(group, version, plural)
     if kind is None or any(more) or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
-        unknown = Place(Kind(group=group, version=version, plural=plural, kind=plural), namespace, name)
-        verb = _verb(call, unknown)
-        server.authorizing.require(Ask(verb=verb, kind=unknown.kind, namespace=namespace, name=name, user=call.user))
-        raise api_status.unknown_path() if server.catalogue.is_built_in(group) else api_status.nowhere()
-    return Place(kind, namespace, name, subresource)
+        unknown = ResourcePath(ServedKind(group=group, version=version, plural=plural, kind=plural), namespace, name)
+        verb = _verb(http_request, unknown)
+        server.authorizer.authorize(
+            ApiRequest(verb=verb, kind=unknown.kind, namespace=namespace, name=name, user=http_request.user)
+        )
+        raise api_status.unknown_path() if server.catalogue.is_builtin_group(group) else api_status.page_not_found()
+    return ResourcePath(kind, namespace, name, subresource)
 
 
-def _ask(call: _Call, place: Place) -> Ask:
-    verb = _verb(call, place)
-    content = call.headers.get("Content-Type", "").partition(";")[0].strip()
-    _require_media(call, verb, content)
-    body = _decoded(call.body, content, verb, place.kind)
-    patch = content if verb == "patch" else ""
-    asked = (
-        request_options.of_delete(call.query, body) if verb.startswith("delete")
-        else request_options.of_read(call.query, watches=verb == "watch") if verb in READS
-        else request_options.of_write(call.query, verb, patch)
+def _build_request(http_request: _HttpRequest, resource: ResourcePath) -> ApiRequest:
+    verb = _verb(http_request, resource)
+    content_type = http_request.headers.get("Content-Type", "").partition(";")[0].strip()
+    _check_media_types(http_request, verb, content_type)
+    body = _decode_body(http_request.body, content_type, verb, resource.kind)
+    patch = content_type if verb == "patch" else ""
+    options = (
+        request_options.parse_delete_options(http_request.query, body) if verb.startswith("delete")
+        else request_options.parse_read_options(http_request.query, is_watch=verb == "watch") if verb in READ_VERBS
+        else request_options.parse_write_options(http_request.query, verb, patch)
     )  # fmt: skip
-    if asked.validation == "Strict" and (twice := _duplicates(call.body)):
-        told = ", ".join(f'duplicate field "{path}"' for path in twice)
-        raise api_status.not_handled(place.kind, f"strict decoding error: {told}")
-    return Ask(
+    if options.validation == "Strict" and (duplicates := _duplicate_fields(http_request.body)):
+        listed = ", ".join(f'duplicate field "{path}"' for path in duplicates)
+        raise api_status.decoding_error(resource.kind, f"strict decoding error: {listed}")
+    return ApiRequest(
         verb=verb,
-        kind=place.kind,
-        namespace=place.namespace,
-        name=place.name,
-        subresource=place.subresource,
+        kind=resource.kind,
+        namespace=resource.namespace,
+        name=resource.name,
+        subresource=resource.subresource,
         body=body,
         patch=patch,
-        user=call.user,
-        agent=call.headers.get("User-Agent", ""),
-        options=asked,
-        extra=call.query,
+        user=http_request.user,
+        agent=http_request.headers.get("User-Agent", ""),
+        options=options,
+        extra=http_request.query,
     )
 
 
-def _require_media(call: _Call, verb: str, content: str) -> None:
-    accepted = call.headers.get("Accept", "") or "*/*"
+def _check_media_types(http_request: _HttpRequest, verb: str, content_type: str) -> None:
+    accepted = http_request.headers.get("Accept", "") or "*/*"
     if not any(word in accepted for word in ("json", "*/*", "application/*")):
         known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-        raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {known}", {})
-    if verb == "patch" and content not in PATCHES:
-        raise api_status.unsupported_media(patches.JSON_PATCH, patches.MERGE, patches.STRATEGIC, patches.APPLY)
-    if verb in {"create", "update"} and content and not content.endswith(("json", "yaml", "protobuf", "*/*")):
-        raise api_status.unsupported_media("application/json", "application/yaml")
-    if len(call.body) > LARGEST_BODY:
-        raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LARGEST_BODY}", {})
+        raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {known}", {})
+    if verb == "patch" and content_type not in PATCH_MEDIA_TYPES:
+        raise api_status.unsupported_media_type(
+            patches.JSON_PATCH, patches.MERGE_PATCH, patches.STRATEGIC_MERGE_PATCH, patches.APPLY_PATCH
+        )
+    if verb in {"create", "update"} and content_type and not content_type.endswith(("json", "yaml", "protobuf", "*/*")):
+        raise api_status.unsupported_media_type("application/json", "application/yaml")
+    if len(http_request.body) > MAX_BODY_BYTES:
+        raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY_BYTES}", {})
 
 
-def _verb(call: _Call, place: Place) -> str:
-    if call.method == "GET":
-        if call.query.get("watch") in {"1", "true", "True"} and not place.name:
+def _verb(http_request: _HttpRequest, resource: ResourcePath) -> str:
+    if http_request.method == "GET":
+        if http_request.query.get("watch") in {"1", "true", "True"} and not resource.name:
             return "watch"
-        return "get" if place.name else "list"
-    if call.method == "PUT" and not place.name and place.kind.custom:
+        return "get" if resource.name else "list"
+    if http_request.method == "PUT" and not resource.name and resource.kind.is_custom:
         raise api_status.bad_request("name must be provided")
     verbs = {
         "POST": "create",
         "PUT": "update",
         "PATCH": "patch",
-        "DELETE": "delete" if place.name else "deletecollection",
+        "DELETE": "delete" if resource.name else "deletecollection",
     }
-    verb = verbs.get(call.method, "")
-    at_home = bool(place.namespace) or not place.kind.namespaced
-    fits = {"create": at_home and (not place.name or bool(place.subresource)), "deletecollection": at_home}
-    if not verb or not fits.get(verb, bool(place.name)):
+    verb = verbs.get(http_request.method, "")
+    has_required_namespace = bool(resource.namespace) or not resource.kind.namespaced
+    allowed = {
+        "create": has_required_namespace and (not resource.name or bool(resource.subresource)),
+        "deletecollection": has_required_namespace,
+    }
+    if not verb or not allowed.get(verb, bool(resource.name)):
         raise api_status.method_not_allowed()
     return verb
 
 
-def _decoded(body: bytes, content: str, verb: str, kind: Kind) -> Any:
+def _decode_body(body: bytes, content_type: str, verb: str, kind: ServedKind) -> Any:
     if not body:
         return None
-    if content == protobuf.MEDIA:
-        found = protobuf.decoded(body)
-        if found is None:
-            refusal = api_status.unsupported_media("application/json", "application/yaml")
-            raise Refusal(415, refusal.reason, f"{refusal}; {protobuf.INSTEAD}", {})
-        return found if "kind" in found and verb in {"create", "update"} else None
+    if content_type == protobuf.MEDIA_TYPE:
+        decoded = protobuf.decode(body)
+        if decoded is None:
+            unsupported = api_status.unsupported_media_type("application/json", "application/yaml")
+            raise StatusError(415, unsupported.reason, f"{unsupported}; {protobuf.UNSUPPORTED_HINT}", {})
+        return decoded if "kind" in decoded and verb in {"create", "update"} else None
     try:
         return _DECODE(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if content == patches.APPLY or content.endswith("yaml"):
-            return yaml.read(body)
+        if content_type == patches.APPLY_PATCH or content_type.endswith("yaml"):
+            return yaml.parse_yaml(body)
         head = f"the object provided is unrecognized (must be of type {kind.kind})"
         raise api_status.bad_request(f"{'error decoding patch' if verb == 'patch' else head}: {error}") from None
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _JsonPairs(list[tuple[str, Any]]):
     """A JSON object as pairs, in which a field may occur twice."""
 
 
-def _duplicates(body: bytes) -> list[str]:
+def _duplicate_fields(body: bytes) -> list[str]:
     """Fields that occur twice in one object; the JSON decoder silently drops one of them."""
 
-    def paths(pairs: _Pairs, above: str) -> Iterator[str]:
-        for place, (name, value) in enumerate(pairs):
-            if name in [other for other, _ in pairs[:place]]:
-                yield above + name
-            if isinstance(value, _Pairs):
-                yield from paths(value, f"{above}{name}.")
+    def paths(pairs: _JsonPairs, prefix: str) -> Iterator[str]:
+        for index, (name, value) in enumerate(pairs):
+            if name in [other for other, _ in pairs[:index]]:
+                yield prefix + name
+            if isinstance(value, _JsonPairs):
+                yield from paths(value, f"{prefix}{name}.")
 
     try:
-        whole = json.loads(body or b"{}", object_pairs_hook=_Pairs)
+        document = json.loads(body or b"{}", object_pairs_hook=_JsonPairs)
     except ValueError:
         return []
-    return list(paths(whole, "")) if isinstance(whole, _Pairs) else []
+    return list(paths(document, "")) if isinstance(document, _JsonPairs) else []
 
 
-def _answer(kind: Kind, outcome: Outcome) -> Answer:
-    item = outcome.item
-    warnings = tuple(("Warning", f'299 - "{_quoted(text)}"') for text in outcome.warnings)
-    headers = (*JSON, *warnings)
-    if isinstance(item, Stored):
-        return Answer(outcome.code, headers, kind.prefix + item.tail)
+def _success_response(kind: ServedKind, result: ApiResult) -> HttpResponse:
+    item = result.item
+    warnings = tuple(("Warning", f'299 - "{_escape_quotes(text)}"') for text in result.warnings)
+    headers = (*JSON_HEADERS, *warnings)
+    if isinstance(item, StoredObject):
+        return HttpResponse(result.code, headers, kind.json_prefix + item.tail)
     if isinstance(item, bytes):
-        return Answer(outcome.code, headers, item)
+        return HttpResponse(result.code, headers, item)
     if isinstance(item, dict):
-        return Answer(outcome.code, headers, msgspec.json.encode(item))
+        return HttpResponse(result.code, headers, msgspec.json.encode(item))
     assert isinstance(item, str)
-    return Answer(outcome.code, (("Content-Type", "text/plain"),), item.encode())
+    return HttpResponse(result.code, (("Content-Type", "text/plain"),), item.encode())
 
 
-def _quoted(text: str) -> str:
+def _escape_quotes(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')

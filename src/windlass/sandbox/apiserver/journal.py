@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.sandbox.apiserver.requests import READS
+from windlass.sandbox.apiserver.requests import READ_VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class JournalEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     time: str
     user: str
     verb: str
@@ -32,23 +32,23 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
         """Whether the request could change an object: not a read, a dry run or a review."""
         if self.kind.startswith("/") or self.kind.partition(".")[0].endswith("reviews"):
             return False
-        return self.verb not in READS and not self.dry_run
+        return self.verb not in READ_VERBS and not self.dry_run
 
 
 class Journal:
     def __init__(self) -> None:
-        self.entries: deque[Entry] = deque()
+        self.entries: deque[JournalEntry] = deque()
 
-    def keep(self, most: int) -> None:
+    def limit(self, max_entries: int) -> None:
         """From now on keep at most this many entries, dropping the oldest."""
-        self.entries = deque(self.entries, maxlen=most)
+        self.entries = deque(self.entries, maxlen=max_entries)
 
-    def write(self, entry: Entry) -> None:
+    def append(self, entry: JournalEntry) -> None:
         self.entries.append(entry)
 
-    def writes(self, user: str = "") -> list[Entry]:
+    def writes(self, user: str = "") -> list[JournalEntry]:
         return [entry for entry in self.entries if entry.is_write and user in {"", entry.user}]
 
-    def lines(self) -> Iterator[bytes]:
+    def json_lines(self) -> Iterator[bytes]:
         for entry in self.entries:
             yield msgspec.json.encode(entry) + b"\n"

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.objects.kinds import Kind
-    from windlass.sandbox.apiserver.store import Stored
+    from windlass.sandbox.apiserver.objects.kinds import ServedKind
+    from windlass.sandbox.apiserver.store import StoredObject
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-READS = frozenset({"get", "list", "watch"})
+READ_VERBS = frozenset({"get", "list", "watch"})
 AUTHENTICATED = "system:authenticated"
 MASTERS = "system:masters"
 
 
-class User(msgspec.Struct, frozen=True):
+class UserInfo(msgspec.Struct, frozen=True):
     name: str
     groups: tuple[str, ...] = (AUTHENTICATED,)
     uid: str = ""
@@ -25,17 +25,17 @@ class User(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> Body:
-        known = {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
+        fields = {"username": self.name, **({"uid": self.uid} if self.uid else {}), "groups": list(self.groups)}
         extra = zip(("pod-name", "pod-uid"), self.pod, strict=True)
-        found = {f"authentication.kubernetes.io/{name}": [value] for name, value in extra if value}
-        return {**known, **({"extra": found} if found else {})}
+        extra_fields = {f"authentication.kubernetes.io/{name}": [value] for name, value in extra if value}
+        return {**fields, **({"extra": extra_fields} if extra_fields else {})}
 
 
-ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
-ADMIN = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+ANONYMOUS = UserInfo("system:anonymous", ("system:unauthenticated",))
+ADMIN = UserInfo("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class RequestOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options from the query of a request, and from the body of a delete."""
 
     dry_run: bool = False
@@ -57,21 +57,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Precondition of a delete: the uid that the object must have."""
 
 
-DEFAULTS = Options()
+DEFAULT_OPTIONS = RequestOptions()
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     verb: str
-    kind: Kind
+    kind: ServedKind
     namespace: str = ""
     name: str = ""
     subresource: str = ""
     body: Any = None
     patch: str = ""
     """Media type of a patch."""
-    user: User = ADMIN
+    user: UserInfo = ADMIN
     agent: str = ""
-    options: Options = DEFAULTS
+    options: RequestOptions = DEFAULT_OPTIONS
     extra: dict[str, str] = {}  # msgspec copies empty defaults
     """The whole query, for parameters such as `tailLines` of a log."""
 
@@ -81,15 +81,15 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         return self.options.manager or self.agent.partition("/")[0] or "unknown"
 
 
-class Watch(Protocol):
+class OpenWatch(Protocol):
     """An open watch; `ApiServer` streams its events."""
 
-    def disturb(self, how: str) -> None: ...
+    def disrupt(self, mode: str) -> None: ...
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ApiResult(msgspec.Struct, frozen=True):
     """HTTP status code and an object, an encoded list, a text, or an open watch."""
 
     code: int
-    item: Stored | Body | bytes | str | Watch
+    item: StoredObject | Body | bytes | str | OpenWatch
     warnings: tuple[str, ...] = ()

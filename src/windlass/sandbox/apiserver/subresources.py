@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from windlass.sandbox.apiserver import reads
-from windlass.sandbox.apiserver.access.authentication import AUDIENCE
+from windlass.sandbox.apiserver.access.authentication import API_AUDIENCE
 from windlass.sandbox.apiserver.objects import selectors
-from windlass.sandbox.apiserver.objects.selectors import at_path
-from windlass.sandbox.apiserver.requests import Outcome
+from windlass.sandbox.apiserver.objects.selectors import value_at_path
+from windlass.sandbox.apiserver.requests import ApiResult
 from windlass.sandbox.apiserver.wire import api_status
 
 if TYPE_CHECKING:
-    from windlass.sandbox.apiserver.access.authentication import Identities
-    from windlass.sandbox.apiserver.deletes import Deleting
-    from windlass.sandbox.apiserver.objects.kinds import Kind
-    from windlass.sandbox.apiserver.requests import Ask
+    from windlass.sandbox.apiserver.access.authentication import Authenticator
+    from windlass.sandbox.apiserver.deletes import DeleteHandler
+    from windlass.sandbox.apiserver.objects.kinds import ServedKind
+    from windlass.sandbox.apiserver.requests import ApiRequest
     from windlass.sandbox.apiserver.store import Store
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-SHORTEST = 600  # minimum lifetime of a token
-BUDGETS = "poddisruptionbudgets.policy"
+MIN_TOKEN_SECONDS = 600  # minimum lifetime of a token
+DISRUPTION_BUDGETS = "poddisruptionbudgets.policy"
 
 
-def scale_of(kind: Kind, body: Body) -> Body:
+def build_scale(kind: ServedKind, body: Body) -> Body:
     """The Scale of an object."""
     assert kind.scale is not None
     meta = {
@@ -34,120 +34,124 @@ def scale_of(kind: Kind, body: Body) -> Body:
         for n in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
         if n in body["metadata"]
     }
-    status: Body = {"replicas": at_path(body, kind.scale.status_replicas) or 0}
-    selector = at_path(body, kind.scale.selector) if kind.scale.selector else None
+    status: Body = {"replicas": value_at_path(body, kind.scale.status_replicas) or 0}
+    selector = value_at_path(body, kind.scale.selector) if kind.scale.selector else None
     if selector:
-        status["selector"] = selector if isinstance(selector, str) else _shown(selector)
-    replicas = at_path(body, kind.scale.replicas)
+        status["selector"] = selector if isinstance(selector, str) else _format_selector(selector)
+    replicas = value_at_path(body, kind.scale.replicas)
     spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status}
 
 
-def scaled(kind: Kind, body: Body, scale: Body) -> Body:
+def with_scale(kind: ServedKind, body: Body, scale: Body) -> Body:
     """The object with the replicas of a Scale, and with its uid and resourceVersion, which are preconditions."""
     assert kind.scale is not None
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     if not isinstance(replicas, int) or replicas < 0:
         error = api_status.invalid_value("spec.replicas", replicas, "must be greater than or equal to 0")
-        shown = replace(kind, kind="Scale", group="autoscaling")
-        raise api_status.invalid(shown, body["metadata"]["name"], [error])
-    given = {name: value for name, value in (scale.get("metadata") or {}).items() if name in {"uid", "resourceVersion"}}
-    meant: Body = {**body, "metadata": {**body["metadata"], **given}}
-    return _with(meant, kind.scale.replicas.strip(".").split("."), replicas)
+        scale_kind = replace(kind, kind="Scale", group="autoscaling")
+        raise api_status.invalid(scale_kind, body["metadata"]["name"], [error])
+    preconditions = {
+        name: value for name, value in (scale.get("metadata") or {}).items() if name in {"uid", "resourceVersion"}
+    }
+    target: Body = {**body, "metadata": {**body["metadata"], **preconditions}}
+    return _with_value(target, kind.scale.replicas.strip(".").split("."), replicas)
 
 
-def _with(body: Body, path: list[str], value: Any) -> Body:
+def _with_value(body: Body, path: list[str], value: Any) -> Body:
     first, *rest = path
-    return {**body, first: _with(body.get(first) or {}, rest, value) if rest else value}
+    return {**body, first: _with_value(body.get(first) or {}, rest, value) if rest else value}
 
 
-def _shown(selector: Body) -> str:
+def _format_selector(selector: Body) -> str:
     parts = []
-    for r in selectors.of_label_selector(selector):
+    for r in selectors.label_selector_requirements(selector):
         values = f"{r.key} {r.operator} ({','.join(sorted(r.values))})"
-        one = f"{r.key}={r.values[0]}" if len(r.values) == 1 else values
-        parts.append({"in": one, "notin": values, "exists": r.key}.get(r.operator, f"!{r.key}"))
+        single = f"{r.key}={r.values[0]}" if len(r.values) == 1 else values
+        parts.append({"in": single, "notin": values, "exists": r.key}.get(r.operator, f"!{r.key}"))
     return ",".join(parts)
 
 
 class Subresources:
-    def __init__(self, store: Store, deleting: Deleting, identities: Identities) -> None:
+    def __init__(self, store: Store, delete_handler: DeleteHandler, authenticator: Authenticator) -> None:
         self._store = store
-        self._deleting = deleting
-        self._identities = identities
+        self._delete_handler = delete_handler
+        self._authenticator = authenticator
         self.logs: dict[tuple[str, str, str], str] = {}
         """Container logs by namespace, pod and container; controllers write them."""
 
-    def log(self, ask: Ask) -> Outcome:
-        pod = reads.named(self._store, ask).body
+    def read_log(self, request: ApiRequest) -> ApiResult:
+        pod = reads.require_object(self._store, request).body
         names = [container["name"] for container in pod.get("spec", {}).get("containers", ())]
-        container = ask.extra.get("container") or names[0]
-        if len(names) > 1 and "container" not in ask.extra:
+        container = request.extra.get("container") or names[0]
+        if len(names) > 1 and "container" not in request.extra:
             listed = ", ".join(names)
-            what = f"a container name must be specified for pod {ask.name}, choose one of: [{listed}]"
+            what = f"a container name must be specified for pod {request.name}, choose one of: [{listed}]"
             raise api_status.bad_request(what)
         if container not in names:
-            raise api_status.bad_request(f"container {container} is not valid for pod {ask.name}")
-        text = self.logs.get((ask.namespace, ask.name, container), "")
-        tail = ask.extra.get("tailLines", "")
+            raise api_status.bad_request(f"container {container} is not valid for pod {request.name}")
+        text = self.logs.get((request.namespace, request.name, container), "")
+        tail = request.extra.get("tailLines", "")
         if tail.isdecimal():
             lines = text.splitlines(keepends=True)
             text = "".join(lines[len(lines) - int(tail) :] if int(tail) < len(lines) else lines)
-        return Outcome(200, text)
+        return ApiResult(200, text)
 
-    def evict(self, ask: Ask) -> Outcome:
+    def evict(self, request: ApiRequest) -> ApiResult:
         """Delete a pod unless that violates a PodDisruptionBudget."""
-        if (ask.body or {}).get("metadata", {}).get("name", ask.name) != ask.name:
+        if (request.body or {}).get("metadata", {}).get("name", request.name) != request.name:
             raise api_status.bad_request("name in URL does not match name in Eviction object")
-        pod = reads.named(self._store, ask).body
-        options = (ask.body or {}).get("deleteOptions") or {}
-        is_dry = ask.options.dry_run or bool(options.get("dryRun"))
-        for stored in self._store.list(BUDGETS, ask.namespace):
+        pod = reads.require_object(self._store, request).body
+        options = (request.body or {}).get("deleteOptions") or {}
+        is_dry_run = request.options.dry_run or bool(options.get("dryRun"))
+        for stored in self._store.list(DISRUPTION_BUDGETS, request.namespace):
             budget = stored.body
-            wanted = selectors.of_label_selector(budget.get("spec", {}).get("selector") or {})
-            if not selectors.match(wanted, pod["metadata"].get("labels", {}).get):
+            requirements = selectors.label_selector_requirements(budget.get("spec", {}).get("selector") or {})
+            if not selectors.matches_all(requirements, pod["metadata"].get("labels", {}).get):
                 continue
             if pod.get("status", {}).get("phase") != "Pending" and not budget.get("status", {}).get(
                 "disruptionsAllowed"
             ):
-                raise _budget_refusal(stored.name, budget)
-            if not is_dry and budget.get("status", {}).get("disruptionsAllowed"):
-                self._spend(budget)
+                raise _disruption_budget_error(stored.name, budget)
+            if not is_dry_run and budget.get("status", {}).get("disruptionsAllowed"):
+                self._count_disruption(budget)
         conditions = options.get("preconditions") or {}
-        asked = structs.replace(
-            ask.options,
-            dry_run=is_dry,
+        delete_options = structs.replace(
+            request.options,
+            dry_run=is_dry_run,
             uid=conditions.get("uid", ""),
             resource_version=conditions.get("resourceVersion", ""),
-            grace=options.get("gracePeriodSeconds", ask.options.grace),
+            grace=options.get("gracePeriodSeconds", request.options.grace),
         )
-        self._deleting.delete(structs.replace(ask, options=asked))
-        return Outcome(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+        self._delete_handler.delete(structs.replace(request, options=delete_options))
+        return ApiResult(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
-    def _spend(self, budget: Body) -> None:
+    def _count_disruption(self, budget: Body) -> None:
         """Allow one disruption less, until the disruption controller updates the status of the budget."""
         status = budget["status"]
         self._store.put(
-            BUDGETS, {**budget, "status": {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1}}
+            DISRUPTION_BUDGETS, {**budget, "status": {**status, "disruptionsAllowed": status["disruptionsAllowed"] - 1}}
         )
 
-    def token(self, ask: Ask) -> Outcome:
-        account = reads.named(self._store, ask)
-        spec = {"expirationSeconds": 3600, "audiences": [AUDIENCE], **((ask.body or {}).get("spec") or {})}
-        if spec["expirationSeconds"] < SHORTEST:
+    def create_token(self, request: ApiRequest) -> ApiResult:
+        account = reads.require_object(self._store, request)
+        spec = {"expirationSeconds": 3600, "audiences": [API_AUDIENCE], **((request.body or {}).get("spec") or {})}
+        if spec["expirationSeconds"] < MIN_TOKEN_SECONDS:
             why = "may not specify a duration less than 10 minutes"
             error = api_status.invalid_value("spec.expirationSeconds", spec["expirationSeconds"], why)
-            raise api_status.invalid(replace(ask.kind, kind="TokenRequest", group="authentication.k8s.io"), "", [error])
-        meta = {"name": ask.name, "namespace": ask.namespace}
-        status = self._identities.service_account_token(account, spec)
+            raise api_status.invalid(
+                replace(request.kind, kind="TokenRequest", group="authentication.k8s.io"), "", [error]
+            )
+        meta = {"name": request.name, "namespace": request.namespace}
+        status = self._authenticator.issue_service_account_token(account, spec)
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
-        return Outcome(201, {**head, "metadata": meta, "spec": spec, "status": status})
+        return ApiResult(201, {**head, "metadata": meta, "spec": spec, "status": status})
 
 
-def _budget_refusal(name: str, budget: Body) -> api_status.Refusal:
+def _disruption_budget_error(name: str, budget: Body) -> api_status.StatusError:
     status = budget.get("status", {})
     needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-    refusal = api_status.too_many("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+    error = api_status.too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
     message = f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
-    refusal.details = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
-    return refusal
+    error.details = {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+    return error

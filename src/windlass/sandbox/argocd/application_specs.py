@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
 
 NAMESPACE = "argocd"
-CASCADE = "resources-finalizer.argocd.argoproj.io"
-REFRESH = "argocd.argoproj.io/refresh"
+FINALIZER = "resources-finalizer.argocd.argoproj.io"
+REFRESH_ANNOTATION = "argocd.argoproj.io/refresh"
 EMPTY_STATUS: Body = {
     "health": {},
     "sourceHydrator": {},
@@ -22,12 +22,12 @@ EMPTY_STATUS: Body = {
 
 
 @dataclass(slots=True)
-class Pace:
+class ControllerDelays:
     """Delays of the application controller in seconds, close to those measured on Argo CD."""
 
     first: float = 0.05
     """From a new or changed Application to its comparison."""
-    notice: float = 0.03
+    start: float = 0.03
     """From `.operation` to Running."""
     sync: float = 0.8
     """From Running to applying the first resources."""
@@ -41,7 +41,7 @@ class Pace:
     """From the refresh annotation to the end of the comparison."""
     wave: float = 2.0
     """From a healthy wave to the next."""
-    removal: float = 0.2
+    delete: float = 0.2
     """From a deleted resource to the next step of the cascading deletion."""
     resync: float = 180.0
     """Between periodic comparisons."""
@@ -49,10 +49,10 @@ class Pace:
     """Fraction by which each delay varies at random, shorter or longer."""
 
 
-class Stale(StrEnum):
+class Staleness(StrEnum):
     """Ways in which the status of an Application may be stale after a sync."""
 
-    OLD_VERDICT = "old verdict"
+    OLD_STATUS = "old verdict"
     """Revision, time and health from before the sync."""
     LAGGING = "lagging reconcile"
     """The new revision with the old health and a time before the end of the sync."""
@@ -63,39 +63,39 @@ class Stale(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lie:
+class StaleStatus:
     """A stale status that an Application shows after each sync."""
 
-    how: Stale
+    staleness: Staleness
     seconds: float = 5.0
     """How long the status stays stale; a refresh ends it earlier."""
 
 
 def instance_name(meta: Body) -> str:
     """Name of an Application in tracking ids and labels: `name`, or `namespace_name` outside Argo CD's namespace."""
-    where = meta.get("namespace", NAMESPACE)
-    return str(meta["name"]) if where == NAMESPACE else f"{where}_{meta['name']}"
+    namespace = meta.get("namespace", NAMESPACE)
+    return str(meta["name"]) if namespace == NAMESPACE else f"{namespace}_{meta['name']}"
 
 
-def sources_of(holder: Body) -> list[Body]:
+def get_sources(holder: Body) -> list[Body]:
     """Sources of a spec, of an operation's `sync` or of a sync result; empty if it has none."""
     return holder.get("sources") or ([holder["source"]] if holder.get("source") else [])
 
 
-def named(spec: Body, name: str, values: list[Body] | list[str]) -> Body:
+def source_fields(spec: Body, name: str, values: list[Body] | list[str]) -> Body:
     """`{name: value}` for an Application with one source, `{names: values}` if its spec has `sources`."""
     return {f"{name}s": values} if spec.get("sources") else {name: values[0]} if values else {}
 
 
-def revisions_of(holder: Body) -> list[str]:
+def get_revisions(holder: Body) -> list[str]:
     return holder.get("revisions") or ([holder["revision"]] if holder.get("revision") else [])
 
 
 def compared_to(spec: Body) -> Body:
-    return {"destination": spec["destination"], **named(spec, "source", sources_of(spec))}
+    return {"destination": spec["destination"], **source_fields(spec, "source", get_sources(spec))}
 
 
-def looked_at(spec: Body) -> Body:
+def compared_spec(spec: Body) -> Body:
     """The parts of a spec whose change triggers a comparison at once."""
     automated = (spec.get("syncPolicy") or {}).get("automated")
     return {**compared_to(spec), "project": spec.get("project"), "automated": automated}
@@ -113,14 +113,14 @@ def automated_operation(app: Body, out_of_sync: list[Body]) -> Body | None:
     automated = policy.get("automated")
     if automated is None or automated.get("enabled") is False or "operation" in app:
         return None
-    wanted = revisions_of(status["sync"])
-    sync: Body = {**({"prune": True} if automated.get("prune") else {}), **named(spec, "revision", wanted)}
-    sync |= named(spec, "source", sources_of(spec))
+    revisions = get_revisions(status["sync"])
+    sync: Body = {**({"prune": True} if automated.get("prune") else {}), **source_fields(spec, "revision", revisions)}
+    sync |= source_fields(spec, "source", get_sources(spec))
     if policy.get("syncOptions"):
         sync["syncOptions"] = policy["syncOptions"]
     last = status.get("operationState") or {}
     result = last.get("syncResult") or {}
-    if last and revisions_of(result) == wanted and sources_of(result) == sources_of(spec):
+    if last and get_revisions(result) == revisions and get_sources(result) == get_sources(spec):
         if last["phase"] != "Succeeded" or not automated.get("selfHeal"):
             return None
         names = ("group", "kind", "name")

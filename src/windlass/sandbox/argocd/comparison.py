@@ -14,18 +14,18 @@ from windlass.sandbox.controllers import object_builders
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windlass.sandbox.apiserver.objects.kinds import Kind
-    from windlass.sandbox.apiserver.store import Stored
+    from windlass.sandbox.apiserver.objects.kinds import ServedKind
+    from windlass.sandbox.apiserver.store import StoredObject
     from windlass.sandbox.apiserver.wire.api_status import Body
     from windlass.sandbox.argocd.health import Health
 
 APPLICATIONS = "applications.argoproj.io"
-TRACKING = "argocd.argoproj.io/tracking-id"
-LABEL = "app.kubernetes.io/instance"
-WAVE = "argocd.argoproj.io/sync-wave"
-HOOK, HOOK_POLICY = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
-PHASES = ("PreSync", "Sync", "PostSync")
-IN_ORDER = (
+TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
+WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
+HOOK_ANNOTATION, HOOK_DELETE_POLICY = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
+SYNC_PHASES = ("PreSync", "Sync", "PostSync")
+KIND_ORDER = (
     *("Namespace", "NetworkPolicy", "ServiceAccount", "Secret", "ConfigMap", "StorageClass", "PersistentVolume"),
     *("PersistentVolumeClaim", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
     *("Service", "DaemonSet", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "Job", "CronJob", "Ingress"),
@@ -33,7 +33,7 @@ IN_ORDER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class ComparedResource:
     """One resource of an Application: target manifest, live object, or both. Reused while neither changes."""
 
     group: str
@@ -43,7 +43,7 @@ class Item:
     """Empty if the server does not serve the kind."""
     namespace: str
     name: str
-    wanted: Body | None = None
+    target: Body | None = None
     live: Body | None = None
 
     @cached_property
@@ -51,41 +51,41 @@ class Item:
         return (self.group, self.kind, self.namespace, self.name)
 
     @property
-    def notes(self) -> Body:
-        return ((self.wanted or self.live or {}).get("metadata") or {}).get("annotations") or {}
+    def annotations(self) -> Body:
+        return ((self.target or self.live or {}).get("metadata") or {}).get("annotations") or {}
 
     @property
     def wave(self) -> int:
-        return int(self.notes.get(WAVE, 0))
+        return int(self.annotations.get(WAVE_ANNOTATION, 0))
 
     @cached_property
     def hook(self) -> str:
         """The first sync phase in which the hook runs; empty if the resource is not a hook."""
-        return str(self.notes.get(HOOK, "")).partition(",")[0].strip()
+        return str(self.annotations.get(HOOK_ANNOTATION, "")).partition(",")[0].strip()
 
     @property
-    def stage(self) -> tuple[int, int]:
+    def phase_and_wave(self) -> tuple[int, int]:
         """Phase and wave: an operation applies resources with the same value together."""
-        return (PHASES.index(self.hook or "Sync"), self.wave)
+        return (SYNC_PHASES.index(self.hook or "Sync"), self.wave)
 
     @property
-    def order(self) -> tuple[tuple[int, int], int, str, str]:
+    def apply_order(self) -> tuple[tuple[int, int], int, str, str]:
         """Sort key in which resources are applied: by phase and wave, then by kind and name."""
-        rank = IN_ORDER.index(self.kind) if self.kind in IN_ORDER else len(IN_ORDER)
-        return (self.stage, rank, self.kind, self.name)
+        rank = KIND_ORDER.index(self.kind) if self.kind in KIND_ORDER else len(KIND_ORDER)
+        return (self.phase_and_wave, rank, self.kind, self.name)
 
     @cached_property
     def is_synced(self) -> bool:
-        return self.live is not None and self.wanted is not None and _is_within(self.wanted, self.live)
+        return self.live is not None and self.target is not None and _is_subset(self.target, self.live)
 
     @property
-    def head(self) -> Body:
+    def reference(self) -> Body:
         """Group, kind, namespace and name, as in `status.resources` and in the sync result."""
         return {"group": self.group, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
     @cached_property
     def images(self) -> list[str]:
-        spec = (self.wanted or self.live or {}).get("spec") or {}
+        spec = (self.target or self.live or {}).get("spec") or {}
         pod = (spec.get("template") or {}).get("spec") or {} if isinstance(spec, dict) else {}
         return sorted({row["image"] for row in pod.get("containers") or () if "image" in row})
 
@@ -96,105 +96,111 @@ class Item:
         if self.live["metadata"].get("deletionTimestamp"):
             return "Progressing", "Pending deletion"
         if self.kind_id == APPLICATIONS and applications:
-            return healths.of_application(self.live)
+            return healths.application_health(self.live)
         rule = healths.RULES.get(self.kind_id)
         return rule(self.live) if rule else None
 
 
-def wanted_item(body: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Item:
+def target_resource(body: Body, app: Body, kind: ServedKind | None, *, by_label: bool) -> ComparedResource:
     """Target state of a manifest: in the destination namespace unless it names one, with the tracking id or label."""
     api_version, kind_name = body["apiVersion"], body["kind"]
     group, _, version = api_version.rpartition("/")
     meta = {**body["metadata"]}
-    given, namespace = meta.pop("namespace", ""), ""
+    own_namespace, namespace = meta.pop("namespace", ""), ""
     if kind is None or kind.namespaced:
-        namespace = meta["namespace"] = given or app["spec"]["destination"].get("namespace", "default")
+        namespace = meta["namespace"] = own_namespace or app["spec"]["destination"].get("namespace", "default")
     if "name" not in meta:  # Argo CD names hooks that only have generateName
         meta["name"] = f"{meta.pop('generateName')}{object_builders.short_hash(body)[:7]}"
     owner = application_specs.instance_name(app["metadata"])
     if by_label:
-        meta["labels"] = {**(meta.get("labels") or {}), LABEL: owner}
+        meta["labels"] = {**(meta.get("labels") or {}), INSTANCE_LABEL: owner}
     else:
-        mark = f"{owner}:{group}/{kind_name}:{namespace}/{meta['name']}"
-        meta["annotations"] = {**(meta.get("annotations") or {}), TRACKING: mark}
-    wanted = {**body, "metadata": meta}
-    if kind_name == "Secret" and "stringData" in wanted:
-        plain = {name: base64.b64encode(text.encode()).decode() for name, text in wanted.pop("stringData").items()}
-        wanted["data"] = {**wanted.get("data", {}), **plain}
-    return Item(group, version, kind_name, kind.id if kind else "", namespace, meta["name"], wanted)
+        tracking_id = f"{owner}:{group}/{kind_name}:{namespace}/{meta['name']}"
+        meta["annotations"] = {**(meta.get("annotations") or {}), TRACKING_ANNOTATION: tracking_id}
+    target = {**body, "metadata": meta}
+    if kind_name == "Secret" and "stringData" in target:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in target.pop("stringData").items()}
+        target["data"] = {**target.get("data", {}), **encoded}
+    return ComparedResource(group, version, kind_name, kind.id if kind else "", namespace, meta["name"], target)
 
 
 @dataclass(slots=True)
-class Look:
+class CachedResource:
     """A resource with the manifest, kind and live object of the last comparison."""
 
-    wanted: Body
-    kind: Kind | None
-    item: Item
-    live: Stored | None = None
+    target: Body
+    kind: ServedKind | None
+    item: ComparedResource
+    live: StoredObject | None = None
 
 
-class Looks:
+class ResourceCache:
     """Resources of the last comparison, by Application: between comparisons most do not change."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str | None, int], Look] = {}
+        self._entries: dict[tuple[str, str | None, int], CachedResource] = {}
 
-    def at(self, wanted: Body, app: Body, kind: Kind | None, *, by_label: bool) -> Look:
+    def get(self, target: Body, app: Body, kind: ServedKind | None, *, by_label: bool) -> CachedResource:
         """The entry of this manifest object in this Application, created anew if its kind is served differently."""
-        where = (
+        key = (
             application_specs.instance_name(app["metadata"]),
             app["spec"]["destination"].get("namespace"),
-            id(wanted),
+            id(target),
         )
-        last = self._last.get(where)
-        if last is None or last.kind is not kind:
-            last = self._last[where] = Look(wanted, kind, wanted_item(wanted, app, kind, by_label=by_label))
-        return last
+        entry = self._entries.get(key)
+        if entry is None or entry.kind is not kind:
+            entry = self._entries[key] = CachedResource(
+                target, kind, target_resource(target, app, kind, by_label=by_label)
+            )
+        return entry
 
 
-def live_item(kind: Kind, live: Body) -> Item:
+def live_resource(kind: ServedKind, live: Body) -> ComparedResource:
     meta = live["metadata"]
-    return Item(kind.group, kind.version, kind.kind, kind.id, meta.get("namespace", ""), meta["name"], None, live)
+    return ComparedResource(
+        kind.group, kind.version, kind.kind, kind.id, meta.get("namespace", ""), meta["name"], None, live
+    )
 
 
-def _is_within(wanted: Any, live: Any) -> bool:
+def _is_subset(target: Any, live: Any) -> bool:
     """Whether the live value contains the target value; fields that the server or other clients added are ignored."""
-    if isinstance(wanted, dict):
+    if isinstance(target, dict):
         if not isinstance(live, dict):
-            return not wanted and live is None
-        return all(value is None or _is_within(value, live.get(name)) for name, value in wanted.items())
-    if isinstance(wanted, list):
-        if not isinstance(live, list) or len(live) != len(wanted):
-            return not wanted and live is None
-        return all(map(_is_within, wanted, live))
-    return bool(wanted == live)
+            return not target and live is None
+        return all(value is None or _is_subset(value, live.get(name)) for name, value in target.items())
+    if isinstance(target, list):
+        if not isinstance(live, list) or len(live) != len(target):
+            return not target and live is None
+        return all(map(_is_subset, target, live))
+    return bool(target == live)
 
 
-def sync_status(items: Iterable[Item]) -> str:
+def sync_status(items: Iterable[ComparedResource]) -> str:
     return "Synced" if all(item.is_synced for item in items if not item.hook) else "OutOfSync"
 
 
-def health_status(items: list[Item], *, applications: bool) -> str:
+def health_status(items: list[ComparedResource], *, applications: bool) -> str:
     """The worst health of all resources except hooks; missing or unknown child Applications are ignored."""
-    counted_in = [item for item in items if not item.hook]
-    found = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in counted_in]
-    counted = [health[0] for is_app, health in found if health and not (is_app and health[0] in {"Missing", "Unknown"})]
-    return healths.worst_of(counted)
+    resources = [item for item in items if not item.hook]
+    assessed = [(item.kind_id == APPLICATIONS, item.health(applications=applications)) for item in resources]
+    counted = [
+        health[0] for is_app, health in assessed if health and not (is_app and health[0] in {"Missing", "Unknown"})
+    ]
+    return healths.worst(counted)
 
 
-def resource_row(item: Item, *, applications: bool, with_health: bool) -> Body:
-    row = {name: value for name, value in item.head.items() if value}
+def resource_entry(item: ComparedResource, *, applications: bool, with_health: bool) -> Body:
+    entry = {name: value for name, value in item.reference.items() if value}
     if item.hook:
-        return {**row, "version": item.version, "hook": True, "requiresPruning": True}
-    row |= {"status": "Synced" if item.is_synced else "OutOfSync", "version": item.version}
+        return {**entry, "version": item.version, "hook": True, "requiresPruning": True}
+    entry |= {"status": "Synced" if item.is_synced else "OutOfSync", "version": item.version}
     if item.wave:
-        row["syncWave"] = item.wave
-    if item.wanted is None:
-        row["requiresPruning"] = True
+        entry["syncWave"] = item.wave
+    if item.target is None:
+        entry["requiresPruning"] = True
     if with_health and (health := item.health(applications=applications)):
-        row["health"] = {"status": health[0], **({"message": health[1]} if health[1] else {})}
-    return row
+        entry["health"] = {"status": health[0], **({"message": health[1]} if health[1] else {})}
+    return entry
 
 
 def merge_patch(old: Any, new: Any) -> Any:

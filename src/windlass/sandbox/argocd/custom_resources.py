@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from windlass.sandbox.controllers import object_builders
-from windlass.sandbox.controllers.object_builders import OPEN
+from windlass.sandbox.controllers.object_builders import OPEN_SCHEMA
 
 if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
@@ -13,27 +13,39 @@ if TYPE_CHECKING:
 GROUP = "argoproj.io"
 
 
-def _having(**properties: Any) -> Body:
-    return {**OPEN, "required": [name for name in properties if name not in OPTIONAL], "properties": properties}
+def _object_schema(**properties: Any) -> Body:
+    return {
+        **OPEN_SCHEMA,
+        "required": [name for name in properties if name not in OPTIONAL_FIELDS],
+        "properties": properties,
+    }
 
 
-OPTIONAL = ("source", "sources")
-TEXT = {"type": "string"}
-SOURCE = _having(repoURL=TEXT)
-TEMPLATE = _having(metadata=_having(name=TEXT), spec=OPEN)
-SOURCES = {"type": "array", "items": SOURCE}
+OPTIONAL_FIELDS = ("source", "sources")
+STRING_SCHEMA = {"type": "string"}
+SOURCE_SCHEMA = _object_schema(repoURL=STRING_SCHEMA)
+TEMPLATE_SCHEMA = _object_schema(metadata=_object_schema(name=STRING_SCHEMA), spec=OPEN_SCHEMA)
+SOURCES_SCHEMA = {"type": "array", "items": SOURCE_SCHEMA}
 KINDS = (
-    ("Application", ["app", "apps"], _having(destination=OPEN, project=TEXT, source=SOURCE, sources=SOURCES)),
-    ("AppProject", ["appproj", "appprojs"], OPEN),
-    ("ApplicationSet", ["appset", "appsets"], _having(generators={"type": "array", "items": OPEN}, template=TEMPLATE)),
+    (
+        "Application",
+        ["app", "apps"],
+        _object_schema(destination=OPEN_SCHEMA, project=STRING_SCHEMA, source=SOURCE_SCHEMA, sources=SOURCES_SCHEMA),
+    ),
+    ("AppProject", ["appproj", "appprojs"], OPEN_SCHEMA),
+    (
+        "ApplicationSet",
+        ["appset", "appsets"],
+        _object_schema(generators={"type": "array", "items": OPEN_SCHEMA}, template=TEMPLATE_SCHEMA),
+    ),
 )
 
 
-def definitions() -> list[Body]:
-    found = []
-    for kind, short, spec in KINDS:
-        fields = {"spec": spec, "status": OPEN, **({"operation": OPEN} if kind == "Application" else {})}
-        names = {"kind": kind, "shortNames": short}
-        made = object_builders.open_definition(f"{GROUP}/v1alpha1", names, fields, status=kind == "ApplicationSet")
-        found.append(made)
-    return found
+def build_crds() -> list[Body]:
+    crds = []
+    for kind, short_names, spec in KINDS:
+        fields = {"spec": spec, "status": OPEN_SCHEMA, **({"operation": OPEN_SCHEMA} if kind == "Application" else {})}
+        names = {"kind": kind, "shortNames": short_names}
+        crd = object_builders.build_crd(f"{GROUP}/v1alpha1", names, fields, status=kind == "ApplicationSet")
+        crds.append(crd)
+    return crds

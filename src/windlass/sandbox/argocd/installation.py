@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.sandbox.argocd.application_controller import ArgoCD
-from windlass.sandbox.argocd.application_sets import ApplicationSets
+from windlass.sandbox.argocd.application_controller import ApplicationController
+from windlass.sandbox.argocd.application_sets import ApplicationSetController
 from windlass.sandbox.argocd.application_specs import NAMESPACE
-from windlass.sandbox.argocd.custom_resources import GROUP, definitions
+from windlass.sandbox.argocd.custom_resources import GROUP, build_crds
 
 if TYPE_CHECKING:
     from windlass.sandbox.sandbox import Sandbox
 
-DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 OPEN_PROJECT = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]}
 
 
-async def install_argocd(sandbox: Sandbox) -> ArgoCD:
-    calls = sandbox.caller()
-    for body in definitions():
-        await calls.create(DEFINITIONS, body)
-    await calls.create("namespaces", {"metadata": {"name": NAMESPACE}})
+async def install_argocd(sandbox: Sandbox) -> ApplicationController:
+    client = sandbox.client()
+    for body in build_crds():
+        await client.create(CRDS, body)
+    await client.create("namespaces", {"metadata": {"name": NAMESPACE}})
     head = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "AppProject", "metadata": {"name": "default"}}
     project = {**head, "spec": {**OPEN_PROJECT, "clusterResourceWhitelist": [{"group": "*", "kind": "*"}]}}
-    await calls.create(f"appprojects.{GROUP}", project, NAMESPACE)
-    argocd = ArgoCD(sandbox)
-    ApplicationSets(sandbox, argocd.repositories)
+    await client.create(f"appprojects.{GROUP}", project, NAMESPACE)
+    argocd = ApplicationController(sandbox)
+    ApplicationSetController(sandbox, argocd.repositories)
     return argocd

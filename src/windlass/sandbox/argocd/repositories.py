@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import yaml
 
-from windlass.sandbox.apiserver.wire.yaml import Loader
+from windlass.sandbox.apiserver.wire.yaml import KubernetesYamlLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-REVISION = re.compile(r"\$\{ARGOCD_APP_REVISION\}|\$ARGOCD_APP_REVISION\b")
-VALUE = re.compile(r"\{\{-?\s*\.Values\.([\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}")
-SUFFIXES = (".yaml", ".yml", ".json")
+REVISION_VARIABLE = re.compile(r"\$\{ARGOCD_APP_REVISION\}|\$ARGOCD_APP_REVISION\b")
+VALUE_REFERENCE = re.compile(r"\{\{-?\s*\.Values\.([\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}")
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class Broken(Exception):
+class ComparisonFailure(Exception):
     """An Application cannot be compared: its source yields no manifests, or its project does not permit it."""
 
-    def __init__(self, why: str, *, condition: str = "ComparisonError", told: str = "") -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, *, condition: str = "ComparisonError", message: str = "") -> None:
+        super().__init__(reason)
         self.condition = condition
-        self.told = told or f"{condition}: {why}"
+        self.message = message or f"{condition}: {reason}"
         """Message of an operation that fails for this reason."""
 
 
 class Repository(Protocol):
-    def commit(self, revision: str) -> str:
+    def resolve(self, revision: str) -> str:
         """The commit of a branch, a tag or `HEAD`; a commit resolves to itself."""
 
     def files(self, commit: str) -> Mapping[str, str]:
@@ -56,18 +56,18 @@ class MemoryRepository:
 
     def push(self, files: Mapping[str, Any], *, branch: str = "main", version: str = "") -> str:
         """Set the files by path: text, objects or lists of objects. The revision is the given version or a hash."""
-        texts = {path: value if isinstance(value, str) else _rendered(value) for path, value in files.items()}
+        texts = {path: value if isinstance(value, str) else _to_json(value) for path, value in files.items()}
         parent = self._branches.get(branch, "")
         commit = version or hashlib.sha1(f"{parent}{sorted(texts.items())}".encode()).hexdigest()  # noqa: S324 - as git
         self._commits[commit] = texts
         self._branches[branch] = self._branches["HEAD"] = commit
         return commit
 
-    def commit(self, revision: str) -> str:
-        found = self._branches.get(revision or "HEAD", revision)
-        if found not in self._commits:
-            raise Broken(f"unable to resolve '{revision}' to a commit SHA")
-        return found
+    def resolve(self, revision: str) -> str:
+        commit = self._branches.get(revision or "HEAD", revision)
+        if commit not in self._commits:
+            raise ComparisonFailure(f"unable to resolve '{revision}' to a commit SHA")
+        return commit
 
     def files(self, commit: str) -> Mapping[str, str]:
         return self._commits[commit]
@@ -78,19 +78,19 @@ class DirectoryRepository:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._seen: dict[str, dict[str, str]] = {}
+        self._snapshots: dict[str, dict[str, str]] = {}
 
-    def commit(self, revision: str) -> str:
-        if revision in self._seen:
+    def resolve(self, revision: str) -> str:
+        if revision in self._snapshots:
             return revision
-        found = sorted(path for path in self._folder.rglob("*") if path.suffix in SUFFIXES)
-        texts = {path.relative_to(self._folder).as_posix(): path.read_text() for path in found}
+        paths = sorted(path for path in self._folder.rglob("*") if path.suffix in MANIFEST_SUFFIXES)
+        texts = {path.relative_to(self._folder).as_posix(): path.read_text() for path in paths}
         commit = hashlib.sha1(str(texts).encode()).hexdigest()  # noqa: S324 - as git
-        self._seen.setdefault(commit, texts)
+        self._snapshots.setdefault(commit, texts)
         return commit
 
     def files(self, commit: str) -> Mapping[str, str]:
-        return self._seen[commit]
+        return self._snapshots[commit]
 
 
 class GitRepository:
@@ -98,24 +98,24 @@ class GitRepository:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: dict[str, dict[str, str]] = {}
+        self._files_by_commit: dict[str, dict[str, str]] = {}
 
-    def commit(self, revision: str) -> str:
+    def resolve(self, revision: str) -> str:
         return self._git("rev-parse", "--verify", "--quiet", f"{revision or 'HEAD'}^{{commit}}").strip()
 
     def files(self, commit: str) -> Mapping[str, str]:
-        if commit not in self._read:
+        if commit not in self._files_by_commit:
             names = self._git("ls-tree", "-r", "-z", "--name-only", commit).split("\0")
-            wanted = [name for name in names if name.endswith(SUFFIXES)]
-            self._read[commit] = {name: self._git("show", f"{commit}:{name}") for name in wanted}
-        return self._read[commit]
+            manifests = [name for name in names if name.endswith(MANIFEST_SUFFIXES)]
+            self._files_by_commit[commit] = {name: self._git("show", f"{commit}:{name}") for name in manifests}
+        return self._files_by_commit[commit]
 
-    def _git(self, *words: str) -> str:
-        command = ["git", "-C", str(self._folder), *words]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell; fixed command
-        if ran.returncode:
-            raise Broken(f"git {words[0]} {words[-1]}: {ran.stderr.strip() or 'not found'}")
-        return ran.stdout
+    def _git(self, *arguments: str) -> str:
+        command = ["git", "-C", str(self._folder), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell; fixed command
+        if result.returncode:
+            raise ComparisonFailure(f"git {arguments[0]} {arguments[-1]}: {result.stderr.strip() or 'not found'}")
+        return result.stdout
 
 
 class Repositories(dict[str, Repository]):
@@ -123,86 +123,88 @@ class Repositories(dict[str, Repository]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rendered: dict[tuple[str, bytes], tuple[Mapping[str, str], list[Body]]] = {}
+        self._manifest_cache: dict[tuple[str, bytes], tuple[Mapping[str, str], list[Body]]] = {}
 
-    def at(self, url: str) -> Repository:
+    def open(self, url: str) -> Repository:
         if url not in self:
             folder = Path(url.removeprefix("file://"))
             if not folder.is_absolute() or not folder.is_dir():
-                raise Broken(f"failed to list refs: repository not found: {url}")
+                raise ComparisonFailure(f"failed to list refs: repository not found: {url}")
             is_git = (folder / ".git").exists() or (folder / "HEAD").is_file()
             self[url] = GitRepository(folder) if is_git else DirectoryRepository(folder)
         return self[url]
 
-    def resolved(self, sources: list[Body], revisions: list[str]) -> tuple[list[str], list[Body]]:
+    def resolve_sources(self, sources: list[Body], revisions: list[str]) -> tuple[list[str], list[Body]]:
         """Commits and manifests of sources, at the given or their own revisions. Raises ComparisonFailure."""
-        asked = revisions or [source.get("targetRevision", "") for source in sources]
-        found, wanted = [], []
-        for number, (source, revision) in enumerate(zip(sources, asked, strict=True), 1):
+        target_revisions = revisions or [source.get("targetRevision", "") for source in sources]
+        commits, manifests = [], []
+        for number, (source, revision) in enumerate(zip(sources, target_revisions, strict=True), 1):
             try:
-                repository = self.at(source["repoURL"])
-                found.append(repository.commit(revision))
+                repository = self.open(source["repoURL"])
+                commits.append(repository.resolve(revision))
                 if not source.get("ref") or source.get("path") or source.get("chart"):  # else only values files
-                    wanted += self._manifests(repository.files(found[-1]), found[-1], source)
-            except Broken as broken:
+                    manifests += self._cached_manifests(repository.files(commits[-1]), commits[-1], source)
+            except ComparisonFailure as failure:
                 head = f"Failed to load target state: failed to generate manifest for source {number} of {len(sources)}"
-                raise Broken(f"{head}: rpc error: code = Unknown desc = {broken}") from None
-        return found, wanted
+                raise ComparisonFailure(f"{head}: rpc error: code = Unknown desc = {failure}") from None
+        return commits, manifests
 
-    def _manifests(self, files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
+    def _cached_manifests(self, files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
         """Render once per commit and source; callers share the objects and must not change them."""
         key = (commit, msgspec.json.encode(source))
-        known = self._rendered.get(key)
-        if known is None or known[0] is not files:  # a chart version may be pushed again
-            known = self._rendered[key] = (files, manifests(files, commit, source))
-        return known[1]
+        cached = self._manifest_cache.get(key)
+        if cached is None or cached[0] is not files:  # a chart version may be pushed again
+            cached = self._manifest_cache[key] = (files, render_manifests(files, commit, source))
+        return cached[1]
 
 
-def manifests(files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
+def render_manifests(files: Mapping[str, str], commit: str, source: Body) -> list[Body]:
     """The objects of a source at a commit with these files."""
     folder = (source.get("path") or source.get("chart") or ".").strip("/").removeprefix("./")
     prefix = "" if folder in {"", "."} else f"{folder}/"
-    inside = {path.removeprefix(prefix): files[path] for path in sorted(files) if path.startswith(prefix)}
-    if not inside:
-        raise Broken(f"{folder}: app path does not exist")
-    if "Chart.yaml" in inside:
-        values = _values(inside.get("values.yaml", ""), source.get("helm") or {}, commit)
-        inside = {path: _filled(text, values) for path, text in inside.items() if path.startswith("templates/")}
+    contents = {path.removeprefix(prefix): files[path] for path in sorted(files) if path.startswith(prefix)}
+    if not contents:
+        raise ComparisonFailure(f"{folder}: app path does not exist")
+    if "Chart.yaml" in contents:
+        values = _helm_values(contents.get("values.yaml", ""), source.get("helm") or {}, commit)
+        contents = {
+            path: _substitute_values(text, values) for path, text in contents.items() if path.startswith("templates/")
+        }
     elif not (source.get("directory") or {}).get("recurse"):
-        inside = {path: text for path, text in inside.items() if "/" not in path}
-    found = (item for text in inside.values() for item in documents(REVISION.sub(commit, text)))
-    return [item for item in found if item]
+        contents = {path: text for path, text in contents.items() if "/" not in path}
+    objects = (item for text in contents.values() for item in parse_documents(REVISION_VARIABLE.sub(commit, text)))
+    return [item for item in objects if item]
 
 
-def documents(text: str) -> Iterator[Body]:
+def parse_documents(text: str) -> Iterator[Body]:
     """The objects in a file: YAML documents, JSON, and the items of a List."""
     try:
-        found = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, Loader)
-        for item in found:
+        items = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, KubernetesYamlLoader)
+        for item in items:
             rows = item if isinstance(item, list) else [item]
             for row in rows:
                 yield from row["items"] if row and row.get("kind") == "List" else [row]
     except (yaml.YAMLError, msgspec.DecodeError, AttributeError) as error:
-        raise Broken(f"failed to unmarshal manifest: {error}") from None
+        raise ComparisonFailure(f"failed to unmarshal manifest: {error}") from None
 
 
-def _rendered(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _values(defaults: str, helm: Body, commit: str) -> Body:
+def _helm_values(defaults: str, helm: Body, commit: str) -> Body:
     values: Body = {}
-    for given in (*documents(defaults), helm.get("valuesObject"), *documents(helm.get("values") or "")):
-        values |= given or {}
+    for layer in (*parse_documents(defaults), helm.get("valuesObject"), *parse_documents(helm.get("values") or "")):
+        values |= layer or {}
     rows = helm.get("parameters") or ()
-    return {**values, **{row["name"]: REVISION.sub(commit, str(row["value"])) for row in rows}}
+    return {**values, **{row["name"]: REVISION_VARIABLE.sub(commit, str(row["value"])) for row in rows}}
 
 
-def _filled(text: str, values: Body) -> str:
-    def value_of(found: re.Match[str]) -> str:
-        value: Any = values.get(found[1])
-        for name in found[1].split(".") if value is None else ():
+def _substitute_values(text: str, values: Body) -> str:
+    def value_of(match: re.Match[str]) -> str:
+        value: Any = values.get(match[1])
+        for name in match[1].split(".") if value is None else ():
             value = (values if value is None else value).get(name, {})
         return str(value)
 
-    return VALUE.sub(value_of, text)
+    return VALUE_REFERENCE.sub(value_of, text)

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-PREFIX = "sandbox.windlass.dev/"
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-PULLS = frozenset({"ErrImagePull", "ImagePullBackOff"})
-CRASHES = frozenset({"CrashLoopBackOff", "OOMKilled", "Error"})
+ANNOTATION_PREFIX = "sandbox.windlass.dev/"
+DURATION_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+PULL_FAILURES = frozenset({"ErrImagePull", "ImagePullBackOff"})
+CRASH_REASONS = frozenset({"CrashLoopBackOff", "OOMKilled", "Error"})
 UNSCHEDULABLE = "Unschedulable"
-FIRST_BACKOFF, LAST_BACKOFF = 10.0, 300.0  # seconds before a container that ended is restarted, doubling
-SHOWN = 1.0  # seconds for which a container stays `terminated` before its next state
+INITIAL_BACKOFF, MAX_BACKOFF = 10.0, 300.0  # seconds before a container that ended is restarted, doubling
+TERMINATED_FOR = 1.0  # seconds for which a container stays `terminated` before its next state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +46,24 @@ class Behaviour:
     log: str = ""
 
     @property
-    def code(self) -> int:
-        return self.exit_code or {"OOMKilled": 137}.get(self.fails_with, int(self.fails_with in CRASHES))
+    def effective_exit_code(self) -> int:
+        return self.exit_code or {"OOMKilled": 137}.get(self.fails_with, int(self.fails_with in CRASH_REASONS))
 
     @property
-    def end_reason(self) -> str:
+    def termination_reason(self) -> str:
         if self.fails_with == "OOMKilled":
             return "OOMKilled"
-        return "Error" if self.code else "Completed"
+        return "Error" if self.effective_exit_code else "Completed"
 
-    def runs(self, policy: str) -> float:
+    def run_duration(self, policy: str) -> float:
         if self.ends_after is not None:
             return self.ends_after
-        ends = policy != "Always" or self.exit_code or self.fails_with in CRASHES
-        return 1.0 if ends else inf
+        is_finite = policy != "Always" or self.exit_code or self.fails_with in CRASH_REASONS
+        return 1.0 if is_finite else inf
 
 
 @dataclass(slots=True)
-class Behaviours:
+class BehaviourTable:
     """Behaviours by image pattern: the first match applies; annotations of the pod override single fields.
 
     A pattern matches an image, or an image with command and arguments: `busybox:*`, `busybox:1 *exit 3`. The
@@ -73,88 +73,93 @@ class Behaviours:
     default: Behaviour = field(default_factory=Behaviour)
     by_image: dict[str, Behaviour] = field(default_factory=dict)
 
-    def of(self, pod: Body, container: Body) -> Behaviour:
+    def lookup(self, pod: Body, container: Body) -> Behaviour:
         image = container["image"]
-        words = " ".join([image, *container.get("command", ()), *container.get("args", ())])
-        fits = (b for p, b in self.by_image.items() if fnmatchcase(image, p) or fnmatchcase(words, p))
-        found = next(fits, self.default)
-        return replace(found, **_annotated(pod["metadata"].get("annotations") or {}))
+        command_line = " ".join([image, *container.get("command", ()), *container.get("args", ())])
+        matches = (b for p, b in self.by_image.items() if fnmatchcase(image, p) or fnmatchcase(command_line, p))
+        behaviour = next(matches, self.default)
+        return replace(behaviour, **_annotation_overrides(pod["metadata"].get("annotations") or {}))
 
 
-def _annotated(annotations: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _annotation_overrides(annotations: Mapping[str, str]) -> dict[str, Any]:
+    overrides: dict[str, Any] = {}
     for name, text in annotations.items():
-        what = name.removeprefix(PREFIX).replace("-", "_")
-        if name.startswith(PREFIX) and what in Behaviour.__slots__:
-            found[what] = (
-                text if what in {"fails_with", "log"} else seconds(text) if what != "exit_code" else _code(text)
+        field_name = name.removeprefix(ANNOTATION_PREFIX).replace("-", "_")
+        if name.startswith(ANNOTATION_PREFIX) and field_name in Behaviour.__slots__:
+            overrides[field_name] = (
+                text
+                if field_name in {"fails_with", "log"}
+                else parse_duration(text)
+                if field_name != "exit_code"
+                else _parse_exit_code(text)
             )
-    return found
+    return overrides
 
 
-def _code(text: str) -> int:
+def _parse_exit_code(text: str) -> int:
     return int(text) if text.isdecimal() else 1
 
 
-def seconds(text: str) -> float:
+def parse_duration(text: str) -> float:
     """Seconds of a duration such as `3s`, `500ms` or `1h30m`; `never` is `inf`."""
     if text == "never":
         return inf
-    return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h)", text))
+    return sum(float(number) * DURATION_UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h)", text))
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ContainerState:
     """State of a container; all times are ages of its pod in seconds."""
 
-    word: str
+    phase: str
     """`waiting`, `running` or `terminated`."""
     since: float
     until: float
     reason: str = ""
     ready: bool = False
     restarts: int = 0
-    ran_from: float = 0.0
+    run_started: float = 0.0
     """When the current or last run began."""
-    last: tuple[float, float, int] | None = None
+    last_run: tuple[float, float, int] | None = None
     """Start, end and exit code of the previous run."""
 
 
-def state_at(behaviour: Behaviour, policy: str, age: float) -> State:
+def container_state(behaviour: Behaviour, policy: str, age: float) -> ContainerState:
     """State of a container with this behaviour at an age of its pod, under a restart policy."""
-    begun = behaviour.starts_after
-    if age < begun:
-        return State("waiting", 0.0, begun, "ContainerCreating")
-    waits = behaviour.fails_with if behaviour.fails_with not in CRASHES else ""
-    if waits in PULLS:
-        known = begun + FIRST_BACKOFF
-        return State("waiting", begun, known if age < known else inf, "ErrImagePull" if age < known else waits)
-    if waits:
-        return State("waiting", begun, inf, waits)
-    again = policy == "Always" or (policy == "OnFailure" and behaviour.code != 0)
-    restarts, backoff, runs = 0, FIRST_BACKOFF, behaviour.runs(policy)
-    last: tuple[float, float, int] | None = None
+    started = behaviour.starts_after
+    if age < started:
+        return ContainerState("waiting", 0.0, started, "ContainerCreating")
+    waiting_reason = behaviour.fails_with if behaviour.fails_with not in CRASH_REASONS else ""
+    if waiting_reason in PULL_FAILURES:
+        backoff_from = started + INITIAL_BACKOFF
+        until, reason = (backoff_from, "ErrImagePull") if age < backoff_from else (inf, waiting_reason)
+        return ContainerState("waiting", started, until, reason)
+    if waiting_reason:
+        return ContainerState("waiting", started, inf, waiting_reason)
+    will_restart = policy == "Always" or (policy == "OnFailure" and behaviour.effective_exit_code != 0)
+    restarts, backoff, duration = 0, INITIAL_BACKOFF, behaviour.run_duration(policy)
+    last_run: tuple[float, float, int] | None = None
     while True:
-        ended = begun + runs
+        ended, runs = started + duration, (False, restarts, started, last_run)
         if age < ended:
-            return _running(
-                behaviour, begun, ended, age, State("running", begun, ended, "", False, restarts, begun, last)
-            )
-        if not again or age < ended + SHOWN:
-            until = ended + SHOWN if again else inf
-            return State("terminated", ended, until, behaviour.end_reason, False, restarts, begun, last)
-        last = (begun, ended, behaviour.code)
+            state = ContainerState("running", started, ended, "", *runs)
+            return _running_state(behaviour, started, ended, age, state)
+        if not will_restart or age < ended + TERMINATED_FOR:
+            until = ended + TERMINATED_FOR if will_restart else inf
+            return ContainerState("terminated", ended, until, behaviour.termination_reason, *runs)
+        last_run = (started, ended, behaviour.effective_exit_code)
         wait = backoff if restarts else 0.0
-        if age < ended + SHOWN + wait:
-            return State(
-                "waiting", ended + SHOWN, ended + SHOWN + wait, "CrashLoopBackOff", False, restarts, begun, last
-            )
-        backoff = min(LAST_BACKOFF, backoff * 2) if restarts else backoff
-        restarts, begun = restarts + 1, ended + SHOWN + wait
+        if age < ended + TERMINATED_FOR + wait:
+            since, runs = ended + TERMINATED_FOR, (False, restarts, started, last_run)
+            return ContainerState("waiting", since, since + wait, "CrashLoopBackOff", *runs)
+        backoff = min(MAX_BACKOFF, backoff * 2) if restarts else backoff
+        restarts, started = restarts + 1, ended + TERMINATED_FOR + wait
 
 
-def _running(behaviour: Behaviour, begun: float, ended: float, age: float, state: State) -> State:
-    ready_from = begun + behaviour.ready_after
+def _running_state(
+    behaviour: Behaviour, started: float, ended: float, age: float, state: ContainerState
+) -> ContainerState:
+    ready_from = started + behaviour.ready_after
     if age < ready_from:
         return replace(state, until=min(ended, ready_from))
     turns, rest = (0.0, inf) if behaviour.flaps_every == inf else divmod(age - ready_from, behaviour.flaps_every)

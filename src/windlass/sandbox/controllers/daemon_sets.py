@@ -4,59 +4,61 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from windlass.sandbox.apiserver.access.authentication import controller
+from windlass.sandbox.apiserver.access.authentication import controller_user
 from windlass.sandbox.controllers import object_builders
-from windlass.sandbox.controllers.controller import Actor
+from windlass.sandbox.controllers.controller import SandboxController
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windlass.sandbox.apiserver.store import Change
+    from windlass.sandbox.apiserver.store import StoreChange
     from windlass.sandbox.apiserver.wire.api_status import Body
-    from windlass.sandbox.controllers.controller import Place
+    from windlass.sandbox.controllers.controller import StoreKey
 
-HASH = "controller-revision-hash"
+REVISION_HASH_LABEL = "controller-revision-hash"
 
 
-class DaemonSets(Actor):
-    user = controller("daemon-set-controller")
+class DaemonSets(SandboxController):
+    user = controller_user("daemon-set-controller")
     primary = "daemonsets.apps"
-    watched: ClassVar[tuple[str, ...]] = ("pods", "nodes", object_builders.REVISIONS)
+    watched: ClassVar[tuple[str, ...]] = ("pods", "nodes", object_builders.CONTROLLER_REVISIONS)
 
-    def concerned(self, change: Change) -> Iterable[Place]:
+    def affected_keys(self, change: StoreChange) -> Iterable[StoreKey]:
         if change.new.kind_id == "nodes":
-            found = (item["metadata"] for item in self.every(self.primary))
-            return [(self.primary, meta["namespace"], meta["name"]) for meta in found]
-        return super().concerned(change)
+            metas = (item["metadata"] for item in self.list_objects(self.primary))
+            return [(self.primary, meta["namespace"], meta["name"]) for meta in metas]
+        return super().affected_keys(change)
 
-    async def reconcile(self, place: Place, found: Body) -> None:
-        if found["metadata"].get("deletionTimestamp"):
+    async def reconcile(self, key: StoreKey, daemon_set: Body) -> None:
+        if daemon_set["metadata"].get("deletionTimestamp"):
             return
-        meta, spec = found["metadata"], found["spec"]
-        code = object_builders.short_hash(spec["template"])
-        await object_builders.keep_revision(self, found, f"{meta['name']}-{code}")
-        nodes = [node["metadata"]["name"] for node in self.every("nodes")]
-        pods = {pod["spec"].get("nodeName"): pod for pod in self.owned("pods", found)}
+        meta, spec = daemon_set["metadata"], daemon_set["spec"]
+        revision_hash = object_builders.short_hash(spec["template"])
+        await object_builders.ensure_revision(self, daemon_set, f"{meta['name']}-{revision_hash}")
+        nodes = [node["metadata"]["name"] for node in self.list_objects("nodes")]
+        pods = {pod["spec"].get("nodeName"): pod for pod in self.list_owned("pods", daemon_set)}
         for node in nodes:
             if node not in pods:
-                body = object_builders.pod_from(
-                    spec["template"], found, {"generateName": f"{meta['name']}-", "labels": {HASH: code}}
+                body = object_builders.pod_from_template(
+                    spec["template"],
+                    daemon_set,
+                    {"generateName": f"{meta['name']}-", "labels": {REVISION_HASH_LABEL: revision_hash}},
                 )
                 body["spec"] = {**body["spec"], "nodeName": node}
                 pods[node] = await self.create("pods", body, meta["namespace"])
-        olds = [pod for pod in pods.values() if pod["metadata"]["labels"].get(HASH) != code]
+        outdated = [pod for pod in pods.values() if pod["metadata"]["labels"].get(REVISION_HASH_LABEL) != revision_hash]
         can_roll = spec.get("updateStrategy", {}).get("type") != "OnDelete" and all(
             map(object_builders.is_active, pods.values())
         )
-        if olds and can_roll and all(object_builders.is_ready(pod) for pod in pods.values() if pod not in olds):
-            await self.delete("pods", olds[0])
-        await self._tell(found, [pods[node] for node in nodes], code)
+        if outdated and can_roll and all(object_builders.is_ready(pod) for pod in pods.values() if pod not in outdated):
+            await self.delete("pods", outdated[0])
+        await self._update_status(daemon_set, [pods[node] for node in nodes], revision_hash)
 
-    async def _tell(self, found: Body, pods: list[Body], code: str) -> None:
+    async def _update_status(self, daemon_set: Body, pods: list[Body], revision_hash: str) -> None:
         ready = sum(object_builders.is_ready(pod) for pod in pods)
-        updated = sum(pod["metadata"]["labels"].get(HASH) == code for pod in pods)
+        updated = sum(pod["metadata"]["labels"].get(REVISION_HASH_LABEL) == revision_hash for pod in pods)
         status: Body = {"currentNumberScheduled": len(pods), "desiredNumberScheduled": len(pods), "numberReady": ready}
-        status |= {"numberMisscheduled": 0, "observedGeneration": found["metadata"]["generation"]}
+        status |= {"numberMisscheduled": 0, "observedGeneration": daemon_set["metadata"]["generation"]}
         counts = {"updatedNumberScheduled": updated, "numberAvailable": ready, "numberUnavailable": len(pods) - ready}
         status |= {name: count for name, count in counts.items() if count}
-        await self.write_status(self.primary, found, status)
+        await self.write_status(self.primary, daemon_set, status)

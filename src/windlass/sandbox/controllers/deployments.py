@@ -6,188 +6,207 @@ from datetime import timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from windlass.sandbox.apiserver.access.authentication import controller
+from windlass.sandbox.apiserver.access.authentication import controller_user
 from windlass.sandbox.controllers import object_builders
-from windlass.sandbox.controllers.controller import Actor
+from windlass.sandbox.controllers.controller import SandboxController
 
 if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
-    from windlass.sandbox.controllers.controller import Place
+    from windlass.sandbox.controllers.controller import StoreKey
 
-REVISION = "deployment.kubernetes.io/revision"
-HASH = "pod-template-hash"
-SETS = "replicasets.apps"
-COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+REVISION_ANNOTATION = "deployment.kubernetes.io/revision"
+TEMPLATE_HASH_LABEL = "pod-template-hash"
+REPLICA_SETS = "replicasets.apps"
+COUNT_FIELDS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
 
 
-class Deployments(Actor):
-    user = controller("deployment-controller")
+class Deployments(SandboxController):
+    user = controller_user("deployment-controller")
     primary = "deployments.apps"
-    watched: ClassVar[tuple[str, ...]] = (SETS,)
+    watched: ClassVar[tuple[str, ...]] = (REPLICA_SETS,)
 
-    async def reconcile(self, place: Place, found: Body) -> float | None:
-        sets = self.owned(SETS, found)
-        code = object_builders.short_hash(found["spec"]["template"])
-        new = next((item for item in sets if item["metadata"]["labels"].get(HASH) == code), None)
-        olds = [item for item in sets if item is not new]
-        is_paused = found["spec"].get("paused", False) or "deletionTimestamp" in found["metadata"]
-        created = new is None and not is_paused
+    async def reconcile(self, key: StoreKey, deployment: Body) -> float | None:
+        replica_sets = self.list_owned(REPLICA_SETS, deployment)
+        template_hash = object_builders.short_hash(deployment["spec"]["template"])
+        new_set = next(
+            (item for item in replica_sets if item["metadata"]["labels"].get(TEMPLATE_HASH_LABEL) == template_hash),
+            None,
+        )
+        old_sets = [item for item in replica_sets if item is not new_set]
+        is_paused = deployment["spec"].get("paused", False) or "deletionTimestamp" in deployment["metadata"]
+        created = new_set is None and not is_paused
         if created:
-            new = await self._begin(found, code, olds)
-        if new is not None and not is_paused:
-            found = await self._number(found, new, olds)
-            await self._roll(found, new, olds)
-            new, olds = self.again(SETS, new), [self.again(SETS, item) for item in olds]
-        return await self._tell(found, new, olds, created=created)
+            new_set = await self._create_replica_set(deployment, template_hash, old_sets)
+        if new_set is not None and not is_paused:
+            deployment = await self._update_revision(deployment, new_set, old_sets)
+            await self._roll_out(deployment, new_set, old_sets)
+            new_set, old_sets = (
+                self.reread(REPLICA_SETS, new_set),
+                [self.reread(REPLICA_SETS, item) for item in old_sets],
+            )
+        return await self._update_status(deployment, new_set, old_sets, created=created)
 
-    async def _begin(self, found: Body, code: str, olds: list[Body]) -> Body:
-        meta, spec = found["metadata"], found["spec"]
+    async def _create_replica_set(self, deployment: Body, template_hash: str, old_sets: list[Body]) -> Body:
+        meta, spec = deployment["metadata"], deployment["spec"]
         template = {**spec["template"], "metadata": {**spec["template"].get("metadata", {})}}
-        labels = {**template["metadata"].get("labels", {}), HASH: code}
+        labels = {**template["metadata"].get("labels", {}), TEMPLATE_HASH_LABEL: template_hash}
         template["metadata"]["labels"] = labels
-        match = {**spec["selector"], "matchLabels": {**spec["selector"].get("matchLabels", {}), HASH: code}}
-        first = 0 if olds else spec["replicas"]
+        selector = {
+            **spec["selector"],
+            "matchLabels": {**spec["selector"].get("matchLabels", {}), TEMPLATE_HASH_LABEL: template_hash},
+        }
+        replicas = 0 if old_sets else spec["replicas"]
         body = {
             "metadata": {
-                "name": f"{meta['name']}-{code}",
+                "name": f"{meta['name']}-{template_hash}",
                 "labels": labels,
-                "annotations": {REVISION: str(max(map(_revision, olds), default=0) + 1)},
-                "ownerReferences": [object_builders.owner_reference(found)],
+                "annotations": {REVISION_ANNOTATION: str(max(map(_revision, old_sets), default=0) + 1)},
+                "ownerReferences": [object_builders.owner_reference(deployment)],
             },
-            "spec": {"replicas": first, "selector": match, "template": template},
+            "spec": {"replicas": replicas, "selector": selector, "template": template},
         }
-        return await self.create(SETS, body, meta["namespace"])
+        return await self.create(REPLICA_SETS, body, meta["namespace"])
 
-    async def _number(self, found: Body, new: Body, olds: list[Body]) -> Body:
+    async def _update_revision(self, deployment: Body, new_set: Body, old_sets: list[Body]) -> Body:
         """Give the new ReplicaSet the highest revision and copy it to the Deployment."""
-        highest = max((_revision(item) for item in olds), default=0)
-        if _revision(new) <= highest:
-            patch = {"metadata": {"annotations": {REVISION: str(highest + 1)}}}
-            new = await self.patch(SETS, new, patch)
-        if _revision(found) != _revision(new):
-            patch = {"metadata": {"annotations": {REVISION: str(_revision(new))}}}
-            found = await self.patch(self.primary, found, patch, subresource="status")
-        return found
+        highest = max((_revision(item) for item in old_sets), default=0)
+        if _revision(new_set) <= highest:
+            patch = {"metadata": {"annotations": {REVISION_ANNOTATION: str(highest + 1)}}}
+            new_set = await self.patch(REPLICA_SETS, new_set, patch)
+        if _revision(deployment) != _revision(new_set):
+            patch = {"metadata": {"annotations": {REVISION_ANNOTATION: str(_revision(new_set))}}}
+            deployment = await self.patch(self.primary, deployment, patch, subresource="status")
+        return deployment
 
-    async def _roll(self, found: Body, new: Body, olds: list[Body]) -> None:
-        wanted = found["spec"]["replicas"]
-        strategy = found["spec"].get("strategy", {})
-        current = sum(item["spec"]["replicas"] for item in olds)
+    async def _roll_out(self, deployment: Body, new_set: Body, old_sets: list[Body]) -> None:
+        desired = deployment["spec"]["replicas"]
+        strategy = deployment["spec"].get("strategy", {})
+        current = sum(item["spec"]["replicas"] for item in old_sets)
         if strategy.get("type") == "Recreate":
-            for item in olds:
+            for item in old_sets:
                 await self._scale(item, 0)
-            gone = not any(item.get("status", {}).get("replicas") for item in olds)
-            await self._scale(new, wanted if gone and not current else new["spec"]["replicas"])
+            old_gone = not any(item.get("status", {}).get("replicas") for item in old_sets)
+            await self._scale(new_set, desired if old_gone and not current else new_set["spec"]["replicas"])
             return
         rolling = strategy.get("rollingUpdate", {})
-        surge = _share(rolling.get("maxSurge", "25%"), wanted, up=True)
-        unavailable = _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
+        surge = _scaled_value(rolling.get("maxSurge", "25%"), desired, round_up=True)
+        unavailable = _scaled_value(rolling.get("maxUnavailable", "25%"), desired, round_up=False)
         if not surge and not unavailable:
             unavailable = 1
-        room = max(0, wanted + surge - current - new["spec"]["replicas"])
-        have = new["spec"]["replicas"]
-        target = wanted if have > wanted or not current else min(wanted, have + room)
-        await self._scale(new, target)
-        available = sum(_available(item) for item in (new, *olds))
-        spare = available - (wanted - min(unavailable, wanted))
-        for item in sorted(olds, key=_revision):
-            idle = item["spec"]["replicas"] - _available(item)
-            less = min(item["spec"]["replicas"], idle + max(0, min(spare, _available(item))))
-            spare -= max(0, less - idle)
-            await self._scale(item, item["spec"]["replicas"] - less)
+        room = max(0, desired + surge - current - new_set["spec"]["replicas"])
+        have_new = new_set["spec"]["replicas"]
+        target = desired if have_new > desired or not current else min(desired, have_new + room)
+        await self._scale(new_set, target)
+        available = sum(_available_replicas(item) for item in (new_set, *old_sets))
+        spare = available - (desired - min(unavailable, desired))
+        for item in sorted(old_sets, key=_revision):
+            idle = item["spec"]["replicas"] - _available_replicas(item)
+            reduction = min(item["spec"]["replicas"], idle + max(0, min(spare, _available_replicas(item))))
+            spare -= max(0, reduction - idle)
+            await self._scale(item, item["spec"]["replicas"] - reduction)
 
-    async def _scale(self, item: Body, replicas: int) -> None:
-        if item["spec"]["replicas"] != replicas:
-            await self.patch(SETS, item, {"spec": {"replicas": replicas}})
+    async def _scale(self, replica_set: Body, replicas: int) -> None:
+        if replica_set["spec"]["replicas"] != replicas:
+            await self.patch(REPLICA_SETS, replica_set, {"spec": {"replicas": replicas}})
 
-    async def _tell(self, found: Body, new: Body | None, olds: list[Body], *, created: bool) -> float | None:
-        old = found.get("status", {})
-        counts = _counts(found, new, olds)
-        rows: list[Body] = [*old.get("conditions", ())]
-        wanted = found["spec"]["replicas"]
-        rolling = found["spec"].get("strategy", {}).get("rollingUpdate", {})
-        least = wanted - _share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
-        enough = counts["availableReplicas"] >= least
-        moved = any(old.get(name, 0) != counts[name] for name in COUNTS[:4])
+    async def _update_status(
+        self, deployment: Body, new_set: Body | None, old_sets: list[Body], *, created: bool
+    ) -> float | None:
+        old = deployment.get("status", {})
+        counts = _replica_counts(deployment, new_set, old_sets)
+        conditions: list[Body] = [*old.get("conditions", ())]
+        desired = deployment["spec"]["replicas"]
+        rolling = deployment["spec"].get("strategy", {}).get("rollingUpdate", {})
+        min_available = desired - _scaled_value(rolling.get("maxUnavailable", "25%"), desired, round_up=False)
+        is_available = counts["availableReplicas"] >= min_available
+        progressed = any(old.get(name, 0) != counts[name] for name in COUNT_FIELDS[:4])
         progress, wait = (
             ({}, None)
-            if "deletionTimestamp" in found["metadata"]
-            else self._progress(found, new, counts, moved=moved, created=created)
+            if "deletionTimestamp" in deployment["metadata"]
+            else self._progress_condition(deployment, new_set, counts, progressed=progressed, created=created)
         )
         if not created:
-            rows = self._with(rows, _availability(enough=enough))
+            conditions = self._with_condition(conditions, _available_condition(is_available=is_available))
         if progress:
-            rows = self._with(rows, progress, renew=moved)
-        status: Body = {"observedGeneration": found["metadata"]["generation"], "conditions": rows}
-        status = {**old, "conditions": rows} if created else status | {name: n for name, n in counts.items() if n}
-        await self.write_status(self.primary, found, status)
+            conditions = self._with_condition(conditions, progress, renew=progressed)
+        status: Body = {"observedGeneration": deployment["metadata"]["generation"], "conditions": conditions}
+        status = {**old, "conditions": conditions} if created else status | {name: n for name, n in counts.items() if n}
+        await self.write_status(self.primary, deployment, status)
         return wait
 
-    def _with(self, rows: list[Body], row: Body, *, renew: bool = False) -> list[Body]:
-        now = self.sources.timestamp()
-        old = object_builders.condition_in({"conditions": rows}, row["type"])
-        same = not renew and (old.get("status"), old.get("reason")) == (row["status"], row["reason"])
-        return rows if same else object_builders.with_condition(rows, {**row, "lastUpdateTime": now}, now)
+    def _with_condition(self, conditions: list[Body], condition: Body, *, renew: bool = False) -> list[Body]:
+        now = self.clock.timestamp()
+        old = object_builders.find_condition({"conditions": conditions}, condition["type"])
+        same = not renew and (old.get("status"), old.get("reason")) == (condition["status"], condition["reason"])
+        return (
+            conditions
+            if same
+            else object_builders.with_condition(conditions, {**condition, "lastUpdateTime": now}, now)
+        )
 
-    def _progress(
-        self, found: Body, new: Body | None, counts: dict[str, int], *, moved: bool, created: bool
+    def _progress_condition(
+        self, deployment: Body, new_set: Body | None, counts: dict[str, int], *, progressed: bool, created: bool
     ) -> tuple[Body, float | None]:
         """The `Progressing` condition, empty if it stays as it is, and the seconds until the progress deadline."""
-        if found["spec"].get("paused"):
-            return _row("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused"), None
-        name = f'ReplicaSet "{new["metadata"]["name"]}"' if new else ""
-        wanted = found["spec"]["replicas"]
-        if created and new:
-            why = f'Created new replica set "{new["metadata"]["name"]}"'
-            return _row("Progressing", "True", "NewReplicaSetCreated", why), None
-        if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == wanted:
-            why = f"{name} has successfully progressed."
-            return _row("Progressing", "True", "NewReplicaSetAvailable", why), None
-        old = object_builders.condition_in(found.get("status", {}), "Progressing")
+        if deployment["spec"].get("paused"):
+            return _condition("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused"), None
+        name = f'ReplicaSet "{new_set["metadata"]["name"]}"' if new_set else ""
+        desired = deployment["spec"]["replicas"]
+        if created and new_set:
+            message = f'Created new replica set "{new_set["metadata"]["name"]}"'
+            return _condition("Progressing", "True", "NewReplicaSetCreated", message), None
+        if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == desired:
+            message = f"{name} has successfully progressed."
+            return _condition("Progressing", "True", "NewReplicaSetAvailable", message), None
+        old = object_builders.find_condition(deployment.get("status", {}), "Progressing")
         only_scaled = old.get("reason") == "NewReplicaSetAvailable" and counts["replicas"] == counts["updatedReplicas"]
-        if only_scaled or (not moved and old.get("reason") in {None, "ProgressDeadlineExceeded"}):
+        if only_scaled or (not progressed and old.get("reason") in {None, "ProgressDeadlineExceeded"}):
             return {}, None
-        since = self.sources.now() if moved else object_builders.moment_of(old["lastUpdateTime"])
-        deadline = timedelta(seconds=found["spec"].get("progressDeadlineSeconds", 600))
-        left = (since + deadline - self.sources.now()).total_seconds()
-        if left <= 0:
-            why = f"{name} has timed out progressing."
-            return _row("Progressing", "False", "ProgressDeadlineExceeded", why), None
-        return _row("Progressing", "True", "ReplicaSetUpdated", f"{name} is progressing.") if moved else {}, left
+        since = self.clock.now() if progressed else object_builders.parse_time(old["lastUpdateTime"])
+        deadline = timedelta(seconds=deployment["spec"].get("progressDeadlineSeconds", 600))
+        remaining = (since + deadline - self.clock.now()).total_seconds()
+        if remaining <= 0:
+            message = f"{name} has timed out progressing."
+            return _condition("Progressing", "False", "ProgressDeadlineExceeded", message), None
+        return _condition(
+            "Progressing", "True", "ReplicaSetUpdated", f"{name} is progressing."
+        ) if progressed else {}, remaining
 
 
-def _row(kind: str, status: str, reason: str, message: str) -> Body:
+def _condition(kind: str, status: str, reason: str, message: str) -> Body:
     return {"type": kind, "status": status, "reason": reason, "message": message}
 
 
-def _availability(*, enough: bool) -> Body:
-    if enough:
-        return _row("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
-    return _row("Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+def _available_condition(*, is_available: bool) -> Body:
+    if is_available:
+        return _condition("Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    return _condition(
+        "Available", "False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
+    )
 
 
-def _counts(found: Body, new: Body | None, olds: list[Body]) -> dict[str, int]:
-    sets = [item.get("status", {}) for item in ([new] if new else []) + olds]
-    total = sum(status.get("replicas", 0) for status in sets)
-    available = sum(status.get("availableReplicas", 0) for status in sets)
-    updated = new.get("status", {}).get("replicas", 0) if new else 0
-    ready = sum(status.get("readyReplicas", 0) for status in sets)
-    missing = max(0, max(total, found["spec"]["replicas"]) - available)
-    return dict(zip(COUNTS, (total, updated, ready, available, missing), strict=True))
+def _replica_counts(deployment: Body, new_set: Body | None, old_sets: list[Body]) -> dict[str, int]:
+    statuses = [item.get("status", {}) for item in ([new_set] if new_set else []) + old_sets]
+    total = sum(status.get("replicas", 0) for status in statuses)
+    available = sum(status.get("availableReplicas", 0) for status in statuses)
+    updated = new_set.get("status", {}).get("replicas", 0) if new_set else 0
+    ready = sum(status.get("readyReplicas", 0) for status in statuses)
+    missing = max(0, max(total, deployment["spec"]["replicas"]) - available)
+    return dict(zip(COUNT_FIELDS, (total, updated, ready, available, missing), strict=True))
 
 
-def _available(item: Body) -> int:
+def _available_replicas(item: Body) -> int:
     count: int = item.get("status", {}).get("availableReplicas", 0)
     return count
 
 
 def _revision(item: Body) -> int:
-    return int((item["metadata"].get("annotations") or {}).get(REVISION, 0))
+    return int((item["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION, 0))
 
 
-def _share(value: Any, of: int, *, up: bool) -> int:
+def _scaled_value(value: Any, total: int, *, round_up: bool) -> int:
     """An integer as it is, or a percentage such as `25%` of the total."""
     if isinstance(value, int):
         return value
-    exact = of * int(value.rstrip("%")) / 100
-    return ceil(exact) if up else int(exact)
+    exact = total * int(value.rstrip("%")) / 100
+    return ceil(exact) if round_up else int(exact)

@@ -14,8 +14,14 @@ from fnmatch import fnmatchcase
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.apiserver.access.authentication import AUDIENCE
-from windlass.sandbox.controllers.behaviours import FIRST_BACKOFF, LAST_BACKOFF, SHOWN, Behaviour, State
+from windlass.sandbox.apiserver.access.authentication import API_AUDIENCE
+from windlass.sandbox.controllers.behaviours import (
+    INITIAL_BACKOFF,
+    MAX_BACKOFF,
+    TERMINATED_FOR,
+    Behaviour,
+    ContainerState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +29,9 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
     from windlass.sandbox.sandbox import Sandbox
 
-TERMINATED = 143  # exit code of a process that SIGTERM ended
-HOLDERS = {"configMap": "configmaps", "secret": "secrets"}
-VARIABLE = re.compile(r"\$\((\w+)\)")
+SIGTERM_EXIT_CODE = 143  # exit code of a process that SIGTERM ended
+ENV_SOURCES = {"configMap": "configmaps", "secret": "secrets"}
+VARIABLE_REFERENCE = re.compile(r"\$\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +51,22 @@ Program = Callable[[Process], Awaitable[int]]
 """Returns the exit code."""
 
 
-class Unready(Exception):
+class ContainerConfigError(Exception):
     """A ConfigMap, Secret, key or ServiceAccount that a container needs does not exist."""
 
 
 @dataclass(slots=True)
-class Run:
+class ProgramRun:
     """One run of a program; times are ages of its pod in seconds."""
 
-    since: float
+    started: float
     task: asyncio.Task[None] | None = None
     ended: float | None = None
-    code: int = 0
+    exit_code: int = 0
 
     @property
-    def told(self) -> tuple[float, float, int]:
-        return self.since, self.ended or self.since, self.code
+    def summary(self) -> tuple[float, float, int]:
+        return self.started, self.ended or self.started, self.exit_code
 
 
 class Programs:
@@ -69,48 +75,48 @@ class Programs:
     def __init__(self, sandbox: Sandbox) -> None:
         self.by_image: dict[str, Program] = {}
         self._sandbox = sandbox
-        self._runs: dict[tuple[str, str], list[Run]] = {}
+        self._runs: dict[tuple[str, str], list[ProgramRun]] = {}
         """By uid of the pod and name of the container."""
 
-    def state_of(
+    def container_state(
         self, pod: Body, container: Body, behaviour: Behaviour, age: Callable[[], float], wake: Callable[[], None]
-    ) -> tuple[Behaviour, State] | None:
+    ) -> tuple[Behaviour, ContainerState] | None:
         """State of a container whose image has a program, started if it is due; `None` if it has no program."""
         program = next((p for image, p in self.by_image.items() if fnmatchcase(container["image"], image)), None)
         if program is None:
             return None
         now, policy = age(), pod["spec"].get("restartPolicy", "Always")
         if now < behaviour.starts_after:
-            return behaviour, State("waiting", 0.0, behaviour.starts_after, "ContainerCreating")
+            return behaviour, ContainerState("waiting", 0.0, behaviour.starts_after, "ContainerCreating")
         runs = self._runs.setdefault((pod["metadata"]["uid"], container["name"]), [])
-        state = _state(runs, behaviour, policy, now)
+        state = _state_from_runs(runs, behaviour, policy, now)
         if state is None:
             try:
-                process = self._process(pod, container)
-            except Unready:
-                return behaviour, State("waiting", now, now + FIRST_BACKOFF, "CreateContainerConfigError")
-            runs.append(run := Run(now))
-            run.task = self._sandbox.start(self._play(program, process, run, age, wake), name=container["image"])
-            state = _state(runs, behaviour, policy, now)
+                process = self._build_process(pod, container)
+            except ContainerConfigError:
+                return behaviour, ContainerState("waiting", now, now + INITIAL_BACKOFF, "CreateContainerConfigError")
+            runs.append(run := ProgramRun(now))
+            run.task = self._sandbox.start(self._run_program(program, process, run, age, wake), name=container["image"])
+            state = _state_from_runs(runs, behaviour, policy, now)
             assert state is not None
-        return replace(behaviour, exit_code=runs[-1].code, fails_with=""), state
+        return replace(behaviour, exit_code=runs[-1].exit_code, fails_with=""), state
 
-    async def _play(
-        self, program: Program, process: Process, run: Run, age: Callable[[], float], wake: Callable[[], None]
+    async def _run_program(
+        self, program: Program, process: Process, run: ProgramRun, age: Callable[[], float], wake: Callable[[], None]
     ) -> None:
         try:
-            run.code = await program(process)
+            run.exit_code = await program(process)
         except asyncio.CancelledError:
-            run.code = TERMINATED
+            run.exit_code = SIGTERM_EXIT_CODE
             raise
         except Exception as error:  # noqa: BLE001 - an exception in a program only fails its container
             process.log(f"{type(error).__name__}: {error}")
-            run.code = 1
+            run.exit_code = 1
         finally:
             run.ended = age()
             wake()
 
-    def stop(self, uid: str) -> bool:
+    def stop_pod(self, uid: str) -> bool:
         """Cancel the programs of a pod; return whether any is still running."""
         tasks = [run.task for (pod, _), runs in self._runs.items() if pod == uid for run in runs]
         running = [task for task in tasks if task is not None and not task.done()]
@@ -119,88 +125,111 @@ class Programs:
                 task.cancel()
         return bool(running)
 
-    def sweep(self) -> None:
+    def stop_deleted_pods(self) -> None:
         """Cancel and forget the programs of pods that no longer exist."""
         for uid, name in [key for key in self._runs if self._sandbox.server.store.by_uid(key[0]) is None]:
-            self.stop(uid)
+            self.stop_pod(uid)
             del self._runs[uid, name]
 
-    def _process(self, pod: Body, container: Body) -> Process:
-        meta, spec, calls = pod["metadata"], pod["spec"], self._sandbox.caller()
+    def _build_process(self, pod: Body, container: Body) -> Process:
+        meta, spec, client = pod["metadata"], pod["spec"], self._sandbox.client()
         env = dict(self._environment(pod, container))
-        words = [*(container.get("command") or ()), *(container.get("args") or ())]
-        argv = tuple(VARIABLE.sub(lambda found: env.get(found[1], found[0]), word) for word in words)
-        asked = {"audiences": [AUDIENCE], "boundObjectRef": {"kind": "Pod", "name": meta["name"], "uid": meta["uid"]}}
+        command = [*(container.get("command") or ()), *(container.get("args") or ())]
+        argv = tuple(VARIABLE_REFERENCE.sub(lambda found: env.get(found[1], found[0]), word) for word in command)
+        token_request = {
+            "audiences": [API_AUDIENCE],
+            "boundObjectRef": {"kind": "Pod", "name": meta["name"], "uid": meta["uid"]},
+        }
 
         def token() -> str:
             store = self._sandbox.server.store
             account = store.get("serviceaccounts", meta["namespace"], spec["serviceAccountName"])
             if account is None:
-                raise Unready(spec["serviceAccountName"])
-            return str(self._sandbox.server.identities.service_account_token(account, asked)["token"])
+                raise ContainerConfigError(spec["serviceAccountName"])
+            return str(self._sandbox.server.authenticator.issue_service_account_token(account, token_request)["token"])
 
         def log(line: str) -> None:
-            calls.write_log(meta["namespace"], meta["name"], container["name"], f"{line}\n")
+            client.write_log(meta["namespace"], meta["name"], container["name"], f"{line}\n")
 
         return Process(argv, env, token, log)
 
     def _environment(self, pod: Body, container: Body) -> Iterator[tuple[str, str]]:
         for row in container.get("envFrom") or ():
-            for kind, reference in ((kind, row[f"{name}Ref"]) for name, kind in HOLDERS.items() if f"{name}Ref" in row):
-                found = self._data(pod, kind, reference)
-                yield from ((row.get("prefix", "") + name, value) for name, value in found.items())
+            for kind, reference in (
+                (kind, row[f"{name}Ref"]) for name, kind in ENV_SOURCES.items() if f"{name}Ref" in row
+            ):
+                data = self._config_data(pod, kind, reference)
+                yield from ((row.get("prefix", "") + name, value) for name, value in data.items())
         for row in container.get("env") or ():
-            value = self._value(pod, row)
+            value = self._env_value(pod, row)
             if value is not None:
                 yield row["name"], value
 
-    def _value(self, pod: Body, row: Body) -> str | None:
-        given = row.get("valueFrom") or {}
-        if "fieldRef" in given:
-            return _field(pod, given["fieldRef"]["fieldPath"])
-        for name, kind in HOLDERS.items():
-            if reference := given.get(f"{name}KeyRef"):
-                found = self._data(pod, kind, reference).get(reference["key"])
-                if found is None and not reference.get("optional"):
-                    raise Unready(row["name"])
-                return found
+    def _env_value(self, pod: Body, row: Body) -> str | None:
+        value_from = row.get("valueFrom") or {}
+        if "fieldRef" in value_from:
+            return _pod_field(pod, value_from["fieldRef"]["fieldPath"])
+        for name, kind in ENV_SOURCES.items():
+            if reference := value_from.get(f"{name}KeyRef"):
+                value = self._config_data(pod, kind, reference).get(reference["key"])
+                if value is None and not reference.get("optional"):
+                    raise ContainerConfigError(row["name"])
+                return value
         return str(row.get("value", ""))
 
-    def _data(self, pod: Body, kind: str, reference: Body) -> dict[str, str]:
-        found = self._sandbox.server.store.get(kind, pod["metadata"]["namespace"], reference["name"])
-        if found is None:
+    def _config_data(self, pod: Body, kind: str, reference: Body) -> dict[str, str]:
+        stored = self._sandbox.server.store.get(kind, pod["metadata"]["namespace"], reference["name"])
+        if stored is None:
             if reference.get("optional"):
                 return {}
-            raise Unready(reference["name"])
-        data = found.body.get("data") or {}
+            raise ContainerConfigError(reference["name"])
+        data = stored.body.get("data") or {}
         plain = {name: base64.b64decode(text).decode() for name, text in data.items()} if kind == "secrets" else data
         return dict(plain)
 
 
-def _field(pod: Body, path: str) -> str:
-    found: Any = pod
+def _pod_field(pod: Body, path: str) -> str:
+    value: Any = pod
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return "" if found is None else str(found)
+        value = value.get(name) if isinstance(value, dict) else None
+    return "" if value is None else str(value)
 
 
-def _state(runs: list[Run], behaviour: Behaviour, policy: str, age: float) -> State | None:
+def _state_from_runs(runs: list[ProgramRun], behaviour: Behaviour, policy: str, age: float) -> ContainerState | None:
     """Container state from its runs; `None` if another run is due."""
     if not runs:
         return None
     run, restarts = runs[-1], len(runs) - 1
-    last = runs[-2].told if restarts else None
+    last_run = runs[-2].summary if restarts else None
     if run.ended is None:
-        ready_from = run.since + behaviour.ready_after
+        ready_from = run.started + behaviour.ready_after
         until = ready_from if age < ready_from else inf
-        return State("running", run.since, until, "", age >= ready_from, restarts, run.since, last)
-    ends = policy == "Never" or (policy == "OnFailure" and not run.code)
-    if ends or age < run.ended + SHOWN:
-        reason = "Error" if run.code else "Completed"
-        return State(
-            "terminated", run.ended, inf if ends else run.ended + SHOWN, reason, False, restarts, run.since, last
+        return ContainerState("running", run.started, until, "", age >= ready_from, restarts, run.started, last_run)
+    is_final = policy == "Never" or (policy == "OnFailure" and not run.exit_code)
+    if is_final or age < run.ended + TERMINATED_FOR:
+        reason = "Error" if run.exit_code else "Completed"
+        return ContainerState(
+            "terminated",
+            run.ended,
+            inf if is_final else run.ended + TERMINATED_FOR,
+            reason,
+            False,
+            restarts,
+            run.started,
+            last_run,
         )
-    again = run.ended + SHOWN + (min(LAST_BACKOFF, FIRST_BACKOFF * 2 ** (restarts - 1)) if restarts else 0.0)
-    if age < again:
-        return State("waiting", run.ended + SHOWN, again, "CrashLoopBackOff", False, restarts, run.since, run.told)
+    restart_at = (
+        run.ended + TERMINATED_FOR + (min(MAX_BACKOFF, INITIAL_BACKOFF * 2 ** (restarts - 1)) if restarts else 0.0)
+    )
+    if age < restart_at:
+        return ContainerState(
+            "waiting",
+            run.ended + TERMINATED_FOR,
+            restart_at,
+            "CrashLoopBackOff",
+            False,
+            restarts,
+            run.started,
+            run.summary,
+        )
     return None

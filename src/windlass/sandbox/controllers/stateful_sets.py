@@ -4,66 +4,72 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from windlass.sandbox.apiserver.access.authentication import controller
+from windlass.sandbox.apiserver.access.authentication import controller_user
 from windlass.sandbox.controllers import object_builders
-from windlass.sandbox.controllers.controller import Actor
+from windlass.sandbox.controllers.controller import SandboxController
 
 if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
-    from windlass.sandbox.controllers.controller import Place
+    from windlass.sandbox.controllers.controller import StoreKey
 
-HASH = "controller-revision-hash"
+REVISION_HASH_LABEL = "controller-revision-hash"
 CLAIMS = "persistentvolumeclaims"
 
 
-class StatefulSets(Actor):
-    user = controller("statefulset-controller")
+class StatefulSets(SandboxController):
+    user = controller_user("statefulset-controller")
     primary = "statefulsets.apps"
-    watched: ClassVar[tuple[str, ...]] = ("pods", CLAIMS, object_builders.REVISIONS)
+    watched: ClassVar[tuple[str, ...]] = ("pods", CLAIMS, object_builders.CONTROLLER_REVISIONS)
 
-    async def reconcile(self, place: Place, found: Body) -> None:
-        if found["metadata"].get("deletionTimestamp"):
+    async def reconcile(self, key: StoreKey, stateful_set: Body) -> None:
+        if stateful_set["metadata"].get("deletionTimestamp"):
             return
-        name = found["metadata"]["name"]
-        new = f"{name}-{object_builders.short_hash(found['spec']['template'])}"
-        old = found.get("status", {}).get("currentRevision") or new
-        await object_builders.keep_revision(self, found, new)
-        pods = {_number(pod): pod for pod in self.owned("pods", found)}
-        await self._step(found, pods, new, old)
-        pods = {_number(pod): pod for pod in self.owned("pods", found)}
-        await self._tell(found, pods, new, old)
+        name = stateful_set["metadata"]["name"]
+        new_revision = f"{name}-{object_builders.short_hash(stateful_set['spec']['template'])}"
+        old_revision = stateful_set.get("status", {}).get("currentRevision") or new_revision
+        await object_builders.ensure_revision(self, stateful_set, new_revision)
+        pods = {_ordinal(pod): pod for pod in self.list_owned("pods", stateful_set)}
+        await self._scale_and_update(stateful_set, pods, new_revision, old_revision)
+        pods = {_ordinal(pod): pod for pod in self.list_owned("pods", stateful_set)}
+        await self._update_status(stateful_set, pods, new_revision, old_revision)
 
-    async def _step(self, found: Body, pods: dict[int, Body], new: str, old: str) -> None:
+    async def _scale_and_update(
+        self, stateful_set: Body, pods: dict[int, Body], new_revision: str, old_revision: str
+    ) -> None:
         """Create missing pods, then delete excess ones, then replace those of the old revision, one step at a time."""
-        spec = found["spec"]
-        wanted, one_by_one = spec["replicas"], spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+        spec = stateful_set["spec"]
+        desired, is_ordered = spec["replicas"], spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         strategy = spec.get("updateStrategy", {})
         partition = strategy.get("rollingUpdate", {}).get("partition", 0)
-        for number in range(wanted):
-            pod = pods.get(number)
+        for ordinal in range(desired):
+            pod = pods.get(ordinal)
             if pod is None:
-                await self._create(found, number, new if number >= partition else old)
-            if one_by_one and (pod is None or not object_builders.is_ready(pod) or not object_builders.is_active(pod)):
+                await self._create_pod(stateful_set, ordinal, new_revision if ordinal >= partition else old_revision)
+            if is_ordered and (pod is None or not object_builders.is_ready(pod) or not object_builders.is_active(pod)):
                 return
-        beyond = sorted((number for number in pods if number >= wanted), reverse=True)
-        for number in beyond[:1] if one_by_one else beyond:
-            await self._remove(pods[number])
-        if beyond or strategy.get("type") == "OnDelete":
+        excess = sorted((number for number in pods if number >= desired), reverse=True)
+        for ordinal in excess[:1] if is_ordered else excess:
+            await self._delete_pod(pods[ordinal])
+        if excess or strategy.get("type") == "OnDelete":
             return
-        for number in range(wanted - 1, partition - 1, -1):
-            pod = pods.get(number)
-            if pod is not None and pod["metadata"]["labels"].get(HASH) != new:
-                await self._remove(pod)
-            if pod is None or not object_builders.is_ready(pod) or pod["metadata"]["labels"].get(HASH) != new:
+        for ordinal in range(desired - 1, partition - 1, -1):
+            pod = pods.get(ordinal)
+            if pod is not None and pod["metadata"]["labels"].get(REVISION_HASH_LABEL) != new_revision:
+                await self._delete_pod(pod)
+            if (
+                pod is None
+                or not object_builders.is_ready(pod)
+                or pod["metadata"]["labels"].get(REVISION_HASH_LABEL) != new_revision
+            ):
                 return
 
-    async def _remove(self, pod: Body) -> None:
+    async def _delete_pod(self, pod: Body) -> None:
         if not pod["metadata"].get("deletionTimestamp"):
             await self.delete("pods", pod)
 
-    async def _create(self, found: Body, number: int, revision: str) -> None:
-        meta, spec = found["metadata"], found["spec"]
-        name = f"{meta['name']}-{number}"
+    async def _create_pod(self, stateful_set: Body, ordinal: int, revision: str) -> None:
+        meta, spec = stateful_set["metadata"], stateful_set["spec"]
+        name = f"{meta['name']}-{ordinal}"
         claims = {
             row["metadata"]["name"]: f"{row['metadata']['name']}-{name}" for row in spec.get("volumeClaimTemplates", ())
         }
@@ -74,31 +80,44 @@ class StatefulSets(Actor):
                 body = {"metadata": {"name": claim, "labels": labels}, "spec": row["spec"]}
                 await self.create(CLAIMS, body, meta["namespace"])
         labels = {
-            HASH: revision,
+            REVISION_HASH_LABEL: revision,
             "statefulset.kubernetes.io/pod-name": name,
-            "apps.kubernetes.io/pod-index": str(number),
+            "apps.kubernetes.io/pod-index": str(ordinal),
         }
-        body = object_builders.pod_from(
-            spec["template"], found, {"name": name, "generateName": f"{meta['name']}-", "labels": labels}
+        body = object_builders.pod_from_template(
+            spec["template"], stateful_set, {"name": name, "generateName": f"{meta['name']}-", "labels": labels}
         )
         volumes = [row for row in body["spec"].get("volumes", ()) if row["name"] not in claims]
         volumes += [{"name": key, "persistentVolumeClaim": {"claimName": claim}} for key, claim in claims.items()]
         body["spec"] = {**body["spec"], "hostname": name, **({"volumes": volumes} if volumes else {})}
         await self.create("pods", body, meta["namespace"])
 
-    async def _tell(self, found: Body, pods: dict[int, Body], new: str, old: str) -> None:
-        there = list(pods.values())
-        by_hash = [pod["metadata"]["labels"].get(HASH) for pod in there if object_builders.is_active(pod)]
-        ready = sum(object_builders.is_ready(pod) for pod in there)
-        wanted = found["spec"]["replicas"]
-        if by_hash.count(new) == len(there) == ready == wanted:
-            old = new
-        counts = {"readyReplicas": ready, "currentReplicas": by_hash.count(old), "updatedReplicas": by_hash.count(new)}
-        status: Body = {"observedGeneration": found["metadata"]["generation"], "replicas": len(there)}
+    async def _update_status(
+        self, stateful_set: Body, pods: dict[int, Body], new_revision: str, old_revision: str
+    ) -> None:
+        existing = list(pods.values())
+        hashes = [
+            pod["metadata"]["labels"].get(REVISION_HASH_LABEL) for pod in existing if object_builders.is_active(pod)
+        ]
+        ready = sum(object_builders.is_ready(pod) for pod in existing)
+        desired = stateful_set["spec"]["replicas"]
+        if hashes.count(new_revision) == len(existing) == ready == desired:
+            old_revision = new_revision
+        counts = {
+            "readyReplicas": ready,
+            "currentReplicas": hashes.count(old_revision),
+            "updatedReplicas": hashes.count(new_revision),
+        }
+        status: Body = {"observedGeneration": stateful_set["metadata"]["generation"], "replicas": len(existing)}
         status |= {name: count for name, count in counts.items() if count}
-        status |= {"currentRevision": old, "updateRevision": new, "collisionCount": 0, "availableReplicas": ready}
-        await self.write_status(self.primary, found, status)
+        status |= {
+            "currentRevision": old_revision,
+            "updateRevision": new_revision,
+            "collisionCount": 0,
+            "availableReplicas": ready,
+        }
+        await self.write_status(self.primary, stateful_set, status)
 
 
-def _number(pod: Body) -> int:
+def _ordinal(pod: Body) -> int:
     return int(pod["metadata"]["name"].rpartition("-")[2])

@@ -10,45 +10,55 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.platform.drafting.inventories import app, appset, inventory, step
-from windlass.core.platform.drafting.drafts import drafted
-from windlass.core.platform.drafting.ownership import FoundApplication, FoundSet, Inventory, Match, lineage_of
-from windlass.core.platform.drafting.platform_yaml import platform_text
+from windlass.core.platform.drafting.drafts import draft_platform
+from windlass.core.platform.drafting.ownership import (
+    ArgoInventory,
+    LabelExpression,
+    ObservedApplication,
+    ObservedApplicationSet,
+    build_ownership,
+)
+from windlass.core.platform.drafting.platform_yaml import render_platform
 from windlass.settings.platform_files import PlatformFile
-from windlass.settings.platforms import Assembled, assembled
-from windlass.settings.yaml_positions import Checked, checked
+from windlass.settings.platforms import PlatformDefinition, assemble_platform
+from windlass.settings.yaml_positions import ParsedFile, parse_file
 
 if TYPE_CHECKING:
     from windlass.core.platform.drafting.drafts import Draft
 
-STEPS = FoundSet(appset("tenants"), steps=(step("dev"), step("test", "stage"), step("prod")))
+STEPS = ObservedApplicationSet(appset("tenants"), steps=(step("dev"), step("test", "stage"), step("prod")))
 
 
-def loaded(draft: Draft) -> Assembled:
+def loaded(draft: Draft) -> PlatformDefinition:
     """As settings read what was written."""
-    document = checked(platform_text(draft, ["Heading\n# of two lines"]).encode(), "dag.yaml", PlatformFile)
-    assert isinstance(document, Checked), document
-    found = assembled(document)
-    assert isinstance(found, Assembled), found
+    document = parse_file(render_platform(draft, ["Heading\n# of two lines"]).encode(), "dag.yaml", PlatformFile)
+    assert isinstance(document, ParsedFile), document
+    found = assemble_platform(document)
+    assert isinstance(found, PlatformDefinition), found
     assert found.platform.graph == draft.graph
     assert not found.without_profile
-    implied = set(found.platform.graph.implied_edges()) & found.edge_places.keys()
+    implied = set(found.platform.graph.implied_edges()) & found.edge_locations.keys()
     assert not implied, "what a node says itself is needed"
     return found
 
 
-def stacks_of(found: Inventory) -> dict[str, str]:
-    return {stack.name: " ".join(each.name for each in stack.entries) for stack in drafted(found).stacks}
+def stacks_of(found: ArgoInventory) -> dict[str, str]:
+    return {stack.name: " ".join(each.name for each in stack.nodes) for stack in draft_platform(found).stacks}
 
 
-def needs_of(found: Inventory) -> dict[str, str]:
+def needs_of(found: ArgoInventory) -> dict[str, str]:
     """What stands in the file, stacks in brackets."""
     rows: dict[str, str] = {}
-    draft = drafted(found)
+    draft = draft_platform(found)
     loaded(draft)
     for stack in draft.stacks:
-        if stack.needs:
-            rows[f"[{stack.name}]"] = " ".join(name for name, _ in stack.needs)
-        rows |= {entry.name: " ".join(n for n, _ in entry.needs) for entry in stack.entries if entry.needs is not None}
+        if stack.dependencies:
+            rows[f"[{stack.name}]"] = " ".join(name for name, _ in stack.dependencies)
+        rows |= {
+            entry.name: " ".join(n for n, _ in entry.dependencies)
+            for entry in stack.nodes
+            if entry.dependencies is not None
+        }
     return rows
 
 
@@ -102,12 +112,12 @@ four of=tenants
             },
         ),
         (
-            inventory(SETS, FoundSet(appset("tenants"), steps=(step("dev"),))),
+            inventory(SETS, ObservedApplicationSet(appset("tenants"), steps=(step("dev"),))),
             {"root": "root", "root-wave-minus-1": "base", "tenants": "four one three two"},
         ),
     ],
 )
-def test_stacks_come_from_who_made_what(found: Inventory, stacks: dict[str, str]) -> None:
+def test_stacks_come_from_who_made_what(found: ArgoInventory, stacks: dict[str, str]) -> None:
     assert stacks_of(found) == stacks
 
 
@@ -115,20 +125,20 @@ def test_stacks_come_from_who_made_what(found: Inventory, stacks: dict[str, str]
     ("found", "needs"),
     [
         (inventory("root lists=a,b\na\nb"), {"a": "root", "b": "root"}),
-        (inventory("root lists=a,b\na\nb", parents_count_children=True), {}),
+        (inventory("root lists=a,b\na\nb", parent_health_includes_children=True), {}),
         (
             inventory(WAVES),
             {"[root-wave-minus-1]": "root", "[root-wave-0]": "root-wave-minus-1", "[root-wave-5]": "root-wave-0"},
         ),
         (
-            inventory(WAVES, parents_count_children=True),
+            inventory(WAVES, parent_health_includes_children=True),
             {"[root-wave-0]": "root-wave-minus-1", "[root-wave-5]": "root-wave-0"},
         ),
         (
             inventory(NESTED),
             {"[infra]": "root", "[apps]": "infra", "[root-wave-1]": "infra", "x": "infra", "y": "infra", "z": "apps"},
         ),
-        (inventory(NESTED, parents_count_children=True), {"[apps]": "infra", "[root-wave-1]": "infra"}),
+        (inventory(NESTED, parent_health_includes_children=True), {"[apps]": "infra", "[root-wave-1]": "infra"}),
         (
             inventory(SETS, STEPS),
             {
@@ -141,11 +151,11 @@ def test_stacks_come_from_who_made_what(found: Inventory, stacks: dict[str, str]
         ),
         (inventory("root lists=a,*s\na\nb of=s"), {"a": "root", "b": "root"}),
         (
-            inventory("root lists=a,*s,b\na\nb wave=2", FoundSet(appset("s"), wave=1)),
+            inventory("root lists=a,*s,b\na\nb wave=2", ObservedApplicationSet(appset("s"), sync_wave=1)),
             {"[root-wave-0]": "root", "[root-wave-2]": "root-wave-0"},
         ),
         (
-            inventory("root lists=a,*s\na", FoundSet(appset("s"), wave=-1)),
+            inventory("root lists=a,*s\na", ObservedApplicationSet(appset("s"), sync_wave=-1)),
             {"[root-wave-0]": "root"},
         ),
         (inventory("a\nb says=a\nc says=a,b"), {"b": "a", "c": "b"}),
@@ -157,7 +167,7 @@ def test_stacks_come_from_who_made_what(found: Inventory, stacks: dict[str, str]
         (inventory("root lists=a,b\na says=b\nb"), {"a": "b", "b": "root"}),
     ],
 )
-def test_order_comes_from_parents_waves_steps_and_annotations(found: Inventory, needs: dict[str, str]) -> None:
+def test_order_comes_from_parents_waves_steps_and_annotations(found: ArgoInventory, needs: dict[str, str]) -> None:
     assert needs_of(found) == needs
 
 
@@ -170,14 +180,14 @@ def test_order_comes_from_parents_waves_steps_and_annotations(found: Inventory, 
     ],
 )
 def test_an_annotation_means_the_neighbour_first(text: str, expected: dict[str, str | None]) -> None:
-    draft = drafted(inventory(text))
-    entries = {entry.name: entry.needs for stack in draft.stacks for entry in stack.entries}
+    draft = draft_platform(inventory(text))
+    entries = {entry.name: entry.dependencies for stack in draft.stacks for entry in stack.nodes}
     assert {name: needs[0][0] if needs else None for name, needs in entries.items()} == expected
 
 
 def test_names_are_given_once_and_lead_to_their_application() -> None:
     found = inventory("web\nx/web\ny/web\nx-web\napi\nz/solo\nz/null\nz/7e7\ny-web-2\nx-web-2")
-    nodes = loaded(drafted(found)).platform.applications
+    nodes = loaded(draft_platform(found)).platform.applications
     targets = {name: str(node.target) for name, node in nodes.items()}
     assert targets == {
         "web": "web",
@@ -194,10 +204,10 @@ def test_names_are_given_once_and_lead_to_their_application() -> None:
 
 
 def test_an_argo_cd_that_is_elsewhere_is_named_each_time() -> None:
-    found = inventory("gitops/root lists=gitops/a\ngitops/a\ngitops/b by=root", home="gitops")
-    platform = loaded(drafted(found)).platform
+    found = inventory("gitops/root lists=gitops/a\ngitops/a\ngitops/b by=root", argocd_namespace="gitops")
+    platform = loaded(draft_platform(found)).platform
     assert {str(node.target) for node in platform.applications.values()} == {"gitops/root", "gitops/a", "gitops/b"}
-    assert platform.graph.needs == {"a": ("root",), "b": ("root",), "root": ()}
+    assert platform.graph.dependencies == {"a": ("root",), "b": ("root",), "root": ()}
 
 
 @pytest.mark.parametrize(
@@ -216,40 +226,40 @@ def test_an_argo_cd_that_is_elsewhere_is_named_each_time() -> None:
     ],
 )
 def test_who_made_what(text: str, makers: dict[str, str]) -> None:
-    lineage, _ = lineage_of(inventory(text))
-    assert {thing.name: maker.name for thing, maker in lineage.makers.items()} == makers
+    lineage, _ = build_ownership(inventory(text))
+    assert {thing.name: maker.name for thing, maker in lineage.parents.items()} == makers
 
 
 def test_a_circle_of_parents_is_told() -> None:
-    draft = drafted(inventory("a lists=b\nb lists=a"))
+    draft = draft_platform(inventory("a lists=b\nb lists=a"))
     assert draft.notices == (
         "Application argocd/b and Application argocd/a list each other: that one is its parent is left out",
     )
-    assert draft.graph.needs == {"a": ("b",), "b": ()}
+    assert draft.graph.dependencies == {"a": ("b",), "b": ()}
 
 
 def test_what_would_close_a_circle_is_left_out_and_told() -> None:
-    draft = drafted(inventory("root lists=a,b\na says=b,c\nb wave=1\nc"))
+    draft = draft_platform(inventory("root lists=a,b\na says=b,c\nb wave=1\nc"))
     words = "windlass.dev/depends-on names b, but dependencies go round in a circle: a -> b -> a"
     assert draft.notices == (f"a: {words}",)
-    text = platform_text(draft, [])
+    text = render_platform(draft, [])
     assert f"        # left out: {words}\n        - {{name: a, profile: simple, dependsOn: [c]}}" in text
-    assert loaded(draft).platform.graph.needs == {"a": ("c", "root"), "b": ("a",), "c": (), "root": ()}
+    assert loaded(draft).platform.graph.dependencies == {"a": ("c", "root"), "b": ("a",), "c": (), "root": ()}
 
 
 def test_of_two_annotations_that_contradict_each_other_one_counts() -> None:
-    draft = drafted(inventory("a says=b\nb says=a,b\nc says=c"))
-    assert draft.graph.needs == {"a": ("b",), "b": (), "c": ()}
+    draft = draft_platform(inventory("a says=b\nb says=a,b\nc says=c"))
+    assert draft.graph.dependencies == {"a": ("b",), "b": (), "c": ()}
     assert len(draft.notices) == 3
-    assert {"a", "b", "c"} == loaded(draft).stated
+    assert {"a", "b", "c"} == loaded(draft).explicit_dependencies
 
 
 def test_an_annotation_that_names_nobody_is_told_on_one_line() -> None:
-    only = FoundApplication(app("a"), depends_on=("evil\n- name: x", "z" * 1000))
-    draft = drafted(Inventory((only,)))
+    only = ObservedApplication(app("a"), depends_on=("evil\n- name: x", "z" * 1000))
+    draft = draft_platform(ArgoInventory((only,)))
     assert draft.notices[0] == r"a: windlass.dev/depends-on names 'evil\n- name: x', which is no Application here"
     assert len(draft.notices[1]) < 400
-    assert loaded(draft).platform.graph.needs == {"a": ()}
+    assert loaded(draft).platform.graph.dependencies == {"a": ()}
 
 
 ANNOTATED = """
@@ -261,8 +271,8 @@ sub by=last says=another-very-long-name
 
 
 def test_every_dependency_says_where_it_came_from() -> None:
-    draft = drafted(inventory(SETS + ANNOTATED.lstrip(), STEPS))
-    text = platform_text(draft, ["one", "two"])
+    draft = draft_platform(inventory(SETS + ANNOTATED.lstrip(), STEPS))
+    text = render_platform(draft, ["one", "two"])
     assert text.startswith("# one\n# two\napiVersion: windlass.dev/v1alpha1\nkind: Platform\n")
     for line in (
         "        - root  # root makes these",
@@ -279,8 +289,8 @@ def test_every_dependency_says_where_it_came_from() -> None:
 
 
 def test_a_node_with_two_reasons_names_each() -> None:
-    draft = drafted(inventory("root lists=a\na says=b\nb"))
-    assert platform_text(draft, []).endswith(
+    draft = draft_platform(inventory("root lists=a\na says=b\nb"))
+    assert render_platform(draft, []).endswith(
         """\
         - name: a
           profile: simple
@@ -294,15 +304,15 @@ def test_a_node_with_two_reasons_names_each() -> None:
 @pytest.mark.parametrize(
     ("match", "labels", "fits"),
     [
-        (Match("env", frozenset({"dev"})), {"env": "dev"}, True),
-        (Match("env", frozenset({"dev"})), {"env": "prod"}, False),
-        (Match("env", frozenset({"dev"})), {}, False),
-        (Match("env", frozenset({"dev"}), is_negated=True), {"env": "dev"}, False),
-        (Match("env", frozenset({"dev"}), is_negated=True), {}, True),
+        (LabelExpression("env", frozenset({"dev"})), {"env": "dev"}, True),
+        (LabelExpression("env", frozenset({"dev"})), {"env": "prod"}, False),
+        (LabelExpression("env", frozenset({"dev"})), {}, False),
+        (LabelExpression("env", frozenset({"dev"}), is_negated=True), {"env": "dev"}, False),
+        (LabelExpression("env", frozenset({"dev"}), is_negated=True), {}, True),
     ],
 )
-def test_matches(match: Match, labels: dict[str, str], fits: bool) -> None:
-    assert match.fits(labels) is fits
+def test_matches(match: LabelExpression, labels: dict[str, str], fits: bool) -> None:
+    assert match.matches(labels) is fits
 
 
 NAMES = ["a", "b", "c", "d", "e", "null", "7"]
@@ -313,58 +323,66 @@ SET_THINGS = st.sampled_from([appset("a"), appset("s"), appset("team/s")])
 
 
 @st.composite
-def inventories(draw: st.DrawFn) -> Inventory:
+def inventories(draw: st.DrawFn) -> ArgoInventory:
     applications = draw(
         st.lists(
             st.builds(
-                FoundApplication,
+                ObservedApplication,
                 THINGS,
                 project=st.sampled_from(["default", "a", "Team A", ""]),
                 labels=st.sampled_from([{}, {"env": "dev"}, {"env": "prod"}]),
-                wave=st.integers(-1, 2),
+                sync_wave=st.integers(-1, 2),
                 owner=st.none() | SET_THINGS,
                 tracked_by=st.sampled_from(["", "a", "team_b"]),
-                lists=st.frozensets(THINGS | SET_THINGS, max_size=4),
+                listed_children=st.frozensets(THINGS | SET_THINGS, max_size=4),
                 depends_on=st.none() | st.lists(st.sampled_from([*NAMES, "team/a", "x"]), max_size=3).map(tuple),
             ),
             min_size=1,
             max_size=12,
-            unique_by=lambda each: each.thing,
+            unique_by=lambda each: each.ref,
         )
     )
     steps = st.sampled_from([(), (step("dev"), step("prod"))])
-    sets = draw(st.lists(st.builds(FoundSet, SET_THINGS, wave=st.integers(0, 1), steps=steps), max_size=3))
-    unique = {each.thing: each for each in sets}
-    return Inventory(tuple(applications), tuple(unique.values()), parents_count_children=draw(st.booleans()))
+    sets = draw(
+        st.lists(st.builds(ObservedApplicationSet, SET_THINGS, sync_wave=st.integers(0, 1), steps=steps), max_size=3)
+    )
+    unique = {each.ref: each for each in sets}
+    return ArgoInventory(
+        tuple(applications), tuple(unique.values()), parent_health_includes_children=draw(st.booleans())
+    )
 
 
 @given(inventories())
-def test_whatever_there_is_the_file_loads_and_keeps_every_order(found: Inventory) -> None:
-    draft = drafted(found)
+def test_whatever_there_is_the_file_loads_and_keeps_every_order(found: ArgoInventory) -> None:
+    draft = draft_platform(found)
     platform = loaded(draft).platform
     assert len(platform.applications) == len(found.applications)
     by_target = {str(node.target): name for name, node in platform.applications.items()}
     names = {
-        each.thing: by_target[f"{each.thing.namespace}/{each.thing.name}".removeprefix("argocd/")]
+        each.ref: by_target[f"{each.ref.namespace}/{each.ref.name}".removeprefix("argocd/")]
         for each in found.applications
     }
-    lineage, _ = lineage_of(found)
-    for maker, made in lineage.made.items():
+    lineage, _ = build_ownership(found)
+    for maker, made in lineage.children.items():
         if maker not in names:
             continue
-        waves = sorted({found.by_thing[thing].wave for thing in made})
+        waves = sorted({found.by_ref[thing].sync_wave for thing in made})
         for early, late in combinations(waves, 2):
-            before = {names[e] for t in made if found.by_thing[t].wave == early for e in lineage.below(t)}
+            before = {
+                names[e] for t in made if found.by_ref[t].sync_wave == early for e in lineage.applications_below(t)
+            }
             for thing in made:
-                if found.by_thing[thing].wave == late:
-                    assert all(before <= platform.graph.closure({names[e]}) for e in lineage.below(thing))
-        if not found.parents_count_children:
-            assert all(names[maker] in platform.graph.closure({names[e]}) for t in made for e in lineage.below(t))
+                if found.by_ref[thing].sync_wave == late:
+                    assert all(before <= platform.graph.closure({names[e]}) for e in lineage.applications_below(thing))
+        if not found.parent_health_includes_children:
+            assert all(
+                names[maker] in platform.graph.closure({names[e]}) for t in made for e in lineage.applications_below(t)
+            )
     for each in found.applications:
-        node = names[each.thing]
+        node = names[each.ref]
         for said in each.depends_on or ():
             space, _, short = said.rpartition("/")
-            places = (space,) if space else (each.thing.namespace, "argocd")
+            places = (space,) if space else (each.ref.namespace, "argocd")
             meant = next((names[it] for place in places if (it := app(f"{place}/{short}")) in names), None)
             is_kept = meant in platform.graph.closure({node}) - {node}
             assert is_kept or any(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import platform
-from windlass.core.platform.model.annotations import merged, names_in
+from windlass.core.platform.model.annotations import merge_annotations, parse_names
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.errors import InvalidInput
 
@@ -20,7 +20,7 @@ REMEDY = "(remove a name there, or give dependsOn in the platform file)"
     [("", ()), (" , ", ()), ("a", ("a",)), ("b, a,\n team/c ,b", ("b", "a", "team/c"))],
 )
 def test_names_stand_between_commas(text: str, names: tuple[str, ...]) -> None:
-    assert names_in(text) == names
+    assert parse_names(text) == names
 
 
 @pytest.mark.parametrize(
@@ -41,15 +41,15 @@ def test_the_file_wins(
     file: str, annotated: dict[str, tuple[str, ...]], stated: set[str], needs: dict[str, tuple[str, ...]]
 ) -> None:
     before = platform(file)
-    after = merged(before, annotated, stated)
-    assert after.graph.needs == needs
+    after = merge_annotations(before, annotated, stated)
+    assert after.graph.dependencies == needs
     assert replace(after, graph=before.graph) == before
 
 
 def test_without_annotations_nothing_is_made_anew() -> None:
     made = platform("b: a")
-    assert merged(made, {}, ()) is made
-    assert merged(made, {"b": ()}, ()) is made
+    assert merge_annotations(made, {}, ()) is made
+    assert merge_annotations(made, {"b": ()}, ()) is made
 
 
 def test_an_application_may_be_named_as_argo_cd_names_it() -> None:
@@ -58,13 +58,13 @@ def test_an_application_may_be_named_as_argo_cd_names_it() -> None:
     nodes["db"] = replace(nodes["db"], target=ApplicationRef("postgres", "team"))
     nodes["cache"] = replace(nodes["cache"], target=ApplicationRef("web", "team"))
     made = replace(made, applications=nodes)
-    assert merged(made, {"web": ("team/postgres",)}, ()).graph.needs["web"] == ("db",)
-    assert merged(made, {"db": ("web", "team/web")}, ()).graph.needs["db"] == ("cache", "web")
+    assert merge_annotations(made, {"web": ("team/postgres",)}, ()).graph.dependencies["web"] == ("db",)
+    assert merge_annotations(made, {"db": ("web", "team/web")}, ()).graph.dependencies["db"] == ("cache", "web")
 
 
 def test_one_mistake_reads_like_any_error() -> None:
     with pytest.raises(InvalidInput) as refused:
-        merged(platform("postgres; web"), {"web": ("postgers",)}, ())
+        merge_annotations(platform("postgres; web"), {"web": ("postgers",)}, ())
     assert refused.value.exit_code == 3
     assert refused.value.what == f"{PLACE} web: there is no node 'postgers'"
     assert refused.value.hint == "did you mean postgres?"
@@ -73,7 +73,7 @@ def test_one_mistake_reads_like_any_error() -> None:
 def test_all_mistakes_are_told_at_once() -> None:
     made = platform("a: b; b: c; c; d; x1; x2; x3; x4; x5; x6; x7; x8; x9; x10")
     with pytest.raises(InvalidInput) as refused:
-        merged(made, {"c": ("a", "quite-unknown\n"), "d": ("d",)}, ())
+        merge_annotations(made, {"c": ("a", "quite-unknown\n"), "d": ("d",)}, ())
     assert refused.value.what.splitlines() == [
         "3 mistakes in annotations of Applications",
         f"  {PLACE} c: there is no node 'quite-unknown\\n'",

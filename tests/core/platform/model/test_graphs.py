@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.builders import graph, needs
 from tests.core.platform.strategies import graphs, timed_graphs
-from windlass.core.platform.model.graphs import Cycle, Graph, UnknownName, problems_of
+from windlass.core.platform.model.graphs import Cycle, Graph, UnknownDependency, graph_problems
 from windlass.errors import ExitCode, InvalidInput
 
 DIAMOND = "d: b c; b: a; c: a"
@@ -43,36 +43,36 @@ def test_waves(text: str, waves: list[str]) -> None:
     ids=["itself", "two", "three", "with a tail on both sides", "the shortest of two"],
 )
 def test_a_circle_is_shown_as_a_path(text: str, path: str) -> None:
-    assert problems_of(needs(text)) == (Cycle(tuple(path.split(" -> "))),)
+    assert graph_problems(needs(text)) == (Cycle(tuple(path.split(" -> "))),)
     with pytest.raises(InvalidInput, match=rf"circle: {path} \(") as refused:
         graph(text)
     assert refused.value.exit_code is ExitCode.INVALID
 
 
 def test_each_knot_is_shown_once_and_what_lies_between_is_not() -> None:
-    found = problems_of(needs("b: a c; a: b; c: d; d: e; e: d; f: f"))
+    found = graph_problems(needs("b: a c; a: b; c: d; d: e; e: d; f: f"))
     assert [str(problem).partition(": ")[2] for problem in found] == ["a -> b -> a", "d -> e -> d", "f -> f"]
 
 
 def test_unknown_names_are_all_named_with_the_nearest_that_exists() -> None:
-    found = problems_of({"vault": ["postgras"], "postgres": [], "keycloak": ["zzz"]})
+    found = graph_problems({"vault": ["postgras"], "postgres": [], "keycloak": ["zzz"]})
     assert found == (
-        UnknownName("keycloak", "zzz", "possible: postgres, vault"),
-        UnknownName("vault", "postgras", "did you mean postgres?"),
+        UnknownDependency("keycloak", "zzz", "possible: postgres, vault"),
+        UnknownDependency("vault", "postgras", "did you mean postgres?"),
     )
     with pytest.raises(InvalidInput, match="keycloak depends on zzz, which does not exist; vault depends on postgras"):
         Graph.build({"vault": ["postgras"], "postgres": [], "keycloak": ["zzz"]})
 
 
 def test_unknown_names_and_circles_come_together() -> None:
-    assert len(problems_of({"a": ["b", "x"], "b": ["a"]})) == 2
+    assert len(graph_problems({"a": ["b", "x"], "b": ["a"]})) == 2
 
 
 @given(graphs())
 def test_dependencies_come_first(made: Graph) -> None:
     place = {name: number for number, name in enumerate(made.order)}
     assert sorted(place) == list(made.names)
-    assert all(place[dependency] < place[name] for name in made.names for dependency in made.needs[name])
+    assert all(place[dependency] < place[name] for name in made.names for dependency in made.dependencies[name])
 
 
 @given(graphs())
@@ -80,12 +80,12 @@ def test_reversing_twice_gives_the_same_graph(made: Graph) -> None:
     backwards = made.reversed()
     assert backwards.reversed() == made
     place = {name: number for number, name in enumerate(backwards.order)}
-    assert all(place[name] < place[dependency] for name in made.names for dependency in made.needs[name])
+    assert all(place[name] < place[dependency] for name in made.names for dependency in made.dependencies[name])
 
 
 @given(graphs(), st.randoms(use_true_random=False))
 def test_the_order_of_writing_changes_nothing(made: Graph, chance: object) -> None:
-    items = [(name, list(needed)) for name, needed in made.needs.items()]
+    items = [(name, list(needed)) for name, needed in made.dependencies.items()]
     shuffle = getattr(chance, "shuffle")  # noqa: B009 - Hypothesis hands in a random.Random, which is banned by name
     shuffle(items)
     for _, needed in items:
@@ -99,14 +99,14 @@ def test_the_closure_is_all_that_can_be_reached(made: Graph, data: st.DataObject
     chosen = data.draw(st.sets(st.sampled_from(made.names))) if made.names else set()
     found = set(chosen)
     for _ in made.names:
-        found |= {dependency for name in found for dependency in made.needs[name]}
+        found |= {dependency for name in found for dependency in made.dependencies[name]}
     assert made.closure(chosen) == found
 
 
 @given(graphs(), st.data())
 def test_a_restriction_keeps_the_order_between_what_is_left(made: Graph, data: st.DataObject) -> None:
     chosen = data.draw(st.sets(st.sampled_from(made.names))) if made.names else set()
-    restricted = made.restricted_to(chosen)
+    restricted = made.subgraph(chosen)
     assert set(restricted.names) == chosen
     for name in chosen:
         assert restricted.closure([name]) == made.closure([name]) & chosen
@@ -114,11 +114,11 @@ def test_a_restriction_keeps_the_order_between_what_is_left(made: Graph, data: s
 
 def test_a_restriction_names_what_is_needed_from_outside() -> None:
     made = graph("keycloak: postgres vault; grafana: postgres; postgres: ceph; vault")
-    assert made.needed_from_outside({"keycloak", "grafana", "ceph"}) == {
+    assert made.external_dependencies({"keycloak", "grafana", "ceph"}) == {
         "postgres": ("grafana", "keycloak"),
         "vault": ("keycloak",),
     }
-    assert made.restricted_to({"keycloak", "ceph"}).needs == {"ceph": (), "keycloak": ("ceph",)}
+    assert made.subgraph({"keycloak", "ceph"}).dependencies == {"ceph": (), "keycloak": ("ceph",)}
 
 
 @given(timed_graphs(most=5))
@@ -128,7 +128,7 @@ def test_the_critical_path_is_the_longest_of_all_paths(made: tuple[Graph, dict[s
         path
         for length in range(len(graph.names) + 1)
         for path in itertools.permutations(graph.names, length)
-        if all(before in graph.needs[after] for before, after in itertools.pairwise(path))
+        if all(before in graph.dependencies[after] for before, after in itertools.pairwise(path))
     ]
     longest = max(sum((durations[name] for name in path), timedelta()) for path in paths)
     found = graph.critical_path(durations)
@@ -141,7 +141,7 @@ def test_the_critical_path_is_the_longest_of_all_paths(made: tuple[Graph, dict[s
 def test_an_implied_edge_can_go_without_changing_what_waits_for_what(made: Graph) -> None:
     implied = set(made.implied_edges())
     slim = Graph.build(
-        {name: [other for other in made.needs[name] if (name, other) not in implied] for name in made.names}
+        {name: [other for other in made.dependencies[name] if (name, other) not in implied] for name in made.names}
     )
     assert all(slim.closure([name]) == made.closure([name]) for name in made.names)
     assert not slim.implied_edges()

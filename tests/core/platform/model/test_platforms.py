@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import NEW, OLD, platform, seconds, source, state
-from windlass.core.platform.model.applications import ApplicationRef, ResourceRef, Retries, Stack, stack_needs
-from windlass.core.platform.model.health import Health, health_of_group, parse_health, worst_of
-from windlass.core.platform.model.scopes import Extent, Scope, parse_scope, selected
-from windlass.core.platform.model.snapshots import ResourceKind, wanted_revisions
+from windlass.core.platform.model.applications import ApplicationRef, ResourceRef, Retries, Stack, stack_dependencies
+from windlass.core.platform.model.health import Health, group_health, parse_health, worst_health
+from windlass.core.platform.model.scopes import Scope, ScopeKind, parse_scope, selected_nodes
+from windlass.core.platform.model.snapshots import ResourceKind, desired_revisions
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
 
@@ -21,14 +21,14 @@ PLATFORM = platform("keycloak: postgres vault")
     ("text", "scope"),
     [
         ("platform", Scope()),
-        ("stack:storage", Scope(Extent.STACK, "storage")),
-        ("app:vault", Scope(Extent.APP, "vault")),
+        ("stack:storage", Scope(ScopeKind.STACK, "storage")),
+        ("app:vault", Scope(ScopeKind.APP, "vault")),
     ],
 )
 def test_a_scope_reads_as_it_is_written(text: str, scope: Scope) -> None:
     assert parse_scope(text) == scope
     assert str(scope) == text
-    assert scope.is_whole == (text == "platform")
+    assert scope.is_platform == (text == "platform")
 
 
 @pytest.mark.parametrize("text", ["", "all", "stack", "stack:", "app:", "application:vault", "platform:x", "Platform"])
@@ -42,11 +42,11 @@ def test_anything_else_is_no_scope(text: str) -> None:
     [("platform", "keycloak postgres vault"), ("stack:all", "keycloak postgres vault"), ("app:vault", "vault")],
 )
 def test_what_a_scope_selects(text: str, names: str) -> None:
-    assert selected(PLATFORM, parse_scope(text)) == set(names.split())
+    assert selected_nodes(PLATFORM, parse_scope(text)) == set(names.split())
 
 
 def test_an_empty_stack_selects_nothing() -> None:
-    assert selected(PLATFORM, parse_scope("stack:empty")) == frozenset()
+    assert selected_nodes(PLATFORM, parse_scope("stack:empty")) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,15 @@ def test_an_empty_stack_selects_nothing() -> None:
 )
 def test_unknown_names_are_refused_with_a_suggestion(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        selected(PLATFORM, parse_scope(text))
+        selected_nodes(PLATFORM, parse_scope(text))
 
 
 def test_a_scope_stays_within_the_subset() -> None:
-    part = replace(PLATFORM, subset=frozenset({"vault"}))
-    assert selected(part, Scope()) == {"vault"}
-    assert selected(part, parse_scope("stack:all")) == {"vault"}
+    part = replace(PLATFORM, managed_nodes=frozenset({"vault"}))
+    assert selected_nodes(part, Scope()) == {"vault"}
+    assert selected_nodes(part, parse_scope("stack:all")) == {"vault"}
     with pytest.raises(InvalidInput, match="app:keycloak is outside the part that the platform file selects"):
-        selected(part, parse_scope("app:keycloak"))
+        selected_nodes(part, parse_scope("app:keycloak"))
 
 
 def test_a_stack_waits_through_an_empty_one() -> None:
@@ -77,12 +77,12 @@ def test_a_stack_waits_through_an_empty_one() -> None:
         Stack("b", ("b1",), ("hollow",)),
         Stack("c", ("c1",)),
     )
-    assert stack_needs(stacks) == {"a": (), "hollow": ("a1", "a2"), "b": ("a1", "a2"), "c": ()}
+    assert stack_dependencies(stacks) == {"a": (), "hollow": ("a1", "a2"), "b": ("a1", "a2"), "c": ()}
 
 
 def test_stacks_do_not_go_round_in_a_circle() -> None:
     with pytest.raises(InvalidInput, match="a -> b -> a"):
-        stack_needs((Stack("a", (), ("b",)), Stack("b", (), ("a",))))
+        stack_dependencies((Stack("a", (), ("b",)), Stack("b", (), ("a",))))
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_stacks_do_not_go_round_in_a_circle() -> None:
 )
 def test_the_worst_decides(words: str, worst: str, group: str) -> None:
     healths = [Health(word) for word in words.split()]
-    assert worst_of(healths) == worst
-    assert health_of_group(healths) == group
+    assert worst_health(healths) == worst
+    assert group_health(healths) == group
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_word_nobody_knows_is_unknown(word: str | None, health: Health) -> Non
     ],
 )
 def test_what_may_mean_something_else_tomorrow(revision: str, is_chart: bool, is_moving: bool) -> None:
-    assert source(revision, is_chart=is_chart).is_moving == is_moving
+    assert source(revision, is_chart=is_chart).has_mutable_revision == is_moving
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_may_mean_something_else_tomorrow(revision: str, is_chart: bool, is
 def test_what_an_application_should_be_at(
     sources: tuple[object, ...], revisions: tuple[str, ...], wanted: tuple[str, ...]
 ) -> None:
-    assert wanted_revisions(state(sources=sources, revisions=revisions)) == wanted
+    assert desired_revisions(state(sources=sources, revisions=revisions)) == wanted
 
 
 def test_retries_double_and_end() -> None:

@@ -11,22 +11,26 @@ import pytest
 from tests.builders import NEW, NOW, platform, snapshot, source, state
 from windlass.core.platform.model.applications import Stack
 from windlass.core.platform.model.snapshots import ResourceState, Snapshot
-from windlass.core.platform.planning.lint_warnings import implied, out_of_order, suspicions
+from windlass.core.platform.planning.lint_warnings import (
+    automated_sync_warnings,
+    platform_warnings,
+    redundant_dependencies,
+)
 
 if TYPE_CHECKING:
-    from windlass.core.platform.model.snapshots import State
+    from windlass.core.platform.model.snapshots import NodeState
 
 
 def test_a_platform_in_order_is_beyond_suspicion() -> None:
-    assert list(suspicions(platform("keycloak: postgres; ready+: postgres"))) == []
+    assert list(platform_warnings(platform("keycloak: postgres; ready+: postgres"))) == []
 
 
 def test_nothing_at_all() -> None:
-    assert list(suspicions(platform(""))) == [("", "the platform has no applications")]
+    assert list(platform_warnings(platform(""))) == [("", "the platform has no applications")]
 
 
 def test_a_part_that_is_nothing() -> None:
-    found = suspicions(platform("a", subset=frozenset()))
+    found = platform_warnings(platform("a", managed_nodes=frozenset()))
     assert list(found) == [("", "`only` selects nothing: nothing would ever be done")]
 
 
@@ -34,24 +38,26 @@ def test_a_stack_that_stands_alone() -> None:
     made = platform("b: a; c")
     applications = {name: replace(node, stack=name) for name, node in made.applications.items()}
     stacks = tuple(Stack(name, (name,)) for name in applications)
-    found = list(suspicions(replace(made, stacks=stacks, applications=applications)))
+    found = list(platform_warnings(replace(made, stacks=stacks, applications=applications)))
     assert found == [("", "stack c neither waits for another stack nor is waited for")]
 
 
 def test_what_is_expected_to_fail() -> None:
     made = platform("ceph", minutes={"ceph": 11})
-    assert list(suspicions(made)) == [("ceph", "ceph is expected to take longer than it may")]
-    assert made.expected["ceph"] == timedelta(minutes=11)
+    assert list(platform_warnings(made)) == [("ceph", "ceph is expected to take longer than it may")]
+    assert made.expected_durations["ceph"] == timedelta(minutes=11)
 
 
 def test_a_resource_that_nobody_makes() -> None:
-    assert list(suspicions(platform("ready+"))) == [
+    assert list(platform_warnings(platform("ready+"))) == [
         ("ready", "ready is a resource that waits for nothing: who makes it?")
     ]
 
 
 def test_implied_dependencies() -> None:
-    assert list(implied(platform("c: a b; b: a"))) == [("c", "a", "c waits for a anyway, through others")]
+    assert list(redundant_dependencies(platform("c: a b; b: a"))) == [
+        ("c", "a", "c waits for a anyway, through others")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +73,13 @@ def test_implied_dependencies() -> None:
 )
 def test_what_syncs_itself_from_a_moving_ref_goes_out_of_order(changes: dict[str, Any], is_told: bool) -> None:
     each = state(is_automated=True, sources=(source("main"),))
-    states: dict[str, State] = {"web": replace(each, **changes), "db": each, "ready": ResourceState(), "gone": each}
-    found = list(out_of_order(platform("web: db; ready+: db; absent: db"), Snapshot(NOW, states)))
+    states: dict[str, NodeState] = {"web": replace(each, **changes), "db": each, "ready": ResourceState(), "gone": each}
+    found = list(automated_sync_warnings(platform("web: db; ready+: db; absent: db"), Snapshot(NOW, states)))
     assert [name for name, _ in found] == (["web"] if is_told else []), "db waits for nothing"
 
 
 def test_the_moving_refs_are_named() -> None:
     each = state(is_automated=True, sources=(source("main"), source(NEW), source("1.*", is_chart=True)))
-    assert list(out_of_order(platform("web: db"), snapshot(web=each))) == [
+    assert list(automated_sync_warnings(platform("web: db"), snapshot(web=each))) == [
         ("web", "web syncs itself from 1.*, main, which moves: it may go ahead of what it waits for")
     ]

@@ -8,15 +8,15 @@ import pytest
 
 from tests.builders import NEW, NOW, OLD, platform, snapshot, source, state
 from windlass.core.platform.model.scopes import parse_scope
-from windlass.core.platform.model.snapshots import Parent, Snapshot
+from windlass.core.platform.model.snapshots import ParentApplication, Snapshot
 from windlass.core.platform.planning import plan_documents, plans
-from windlass.core.platform.planning.plan_documents import differences, essence
+from windlass.core.platform.planning.plan_documents import differences, summarize_plan
 
 CHAIN = platform("keycloak: postgres vault; postgres: ceph; vault: ceph")
 
 
 def plan(found: Snapshot) -> plans.Plan:
-    return plans.for_deploy(CHAIN, found, parse_scope("platform"))
+    return plans.plan_deploy(CHAIN, found, parse_scope("platform"))
 
 
 BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
@@ -44,14 +44,14 @@ BEFORE = snapshot("ceph=healthy vault=healthy postgres=progressing")
             ["keycloak would be synced otherwise: after vault, not nothing", "vault would now be synced"],
         ),
         (
-            replace(BEFORE, parents={"keycloak": Parent("argocd", "root", (NEW,))}),
+            replace(BEFORE, parents={"keycloak": ParentApplication("argocd", "root", (NEW,))}),
             [f"keycloak would be synced otherwise: at {NEW}, not nothing known"],
         ),
     ],
 )
 def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) -> None:
-    approved = essence(plan(BEFORE), "")
-    assert list(differences(approved, essence(plan(now), ""))) == told
+    approved = summarize_plan(plan(BEFORE), "")
+    assert list(differences(approved, summarize_plan(plan(now), ""))) == told
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,24 @@ def test_what_would_be_done_otherwise_is_told(now: Snapshot, told: list[str]) ->
     ],
 )
 def test_the_root_is_part_of_what_is_approved(before: str, now: str, told: list[str]) -> None:
-    approved = essence(plan(BEFORE), before)
-    assert list(differences(approved, essence(plan(BEFORE), now))) == told
+    approved = summarize_plan(plan(BEFORE), before)
+    assert list(differences(approved, summarize_plan(plan(BEFORE), now))) == told
 
 
 def test_another_platform_is_told() -> None:
-    other = plans.for_deploy(platform("keycloak: postgres; postgres: ceph"), BEFORE, parse_scope("platform"))
-    approved = essence(plan(snapshot("ceph=healthy postgres=progressing vault=healthy")), "")
-    told = differences(approved, essence(other, ""))
+    other = plans.plan_deploy(platform("keycloak: postgres; postgres: ceph"), BEFORE, parse_scope("platform"))
+    approved = summarize_plan(plan(snapshot("ceph=healthy postgres=progressing vault=healthy")), "")
+    told = differences(approved, summarize_plan(other, ""))
     assert told == ("the platform has other applications",)
 
 
 def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
     parents = {
-        "ceph": Parent("argocd", "root", (NEW,), is_followed=False),
-        "vault": Parent("argocd", "root", (NEW,), is_followed=False, is_automated=True),
-        "keycloak": Parent("argocd", "root", (NEW,)),
+        "ceph": ParentApplication("argocd", "root", (NEW,), is_child_in_sync=False),
+        "vault": ParentApplication("argocd", "root", (NEW,), is_child_in_sync=False, is_automated=True),
+        "keycloak": ParentApplication("argocd", "root", (NEW,)),
     }
-    old = state(sources=(source(OLD),), compared_to=(source(OLD),), revisions=(OLD,))
+    old = state(sources=(source(OLD),), compared_sources=(source(OLD),), revisions=(OLD,))
     found = Snapshot(NOW, {"ceph": old, "vault": state(), "postgres": state(revisions=(OLD,))}, parents)
     steps = {step.name: (step.why, step.revisions) for step in plan(found).steps}
     assert steps == {
@@ -89,9 +89,9 @@ def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
         "postgres": (f"it is at {OLD[:12]}, wanted is {NEW[:12]}", (NEW,)),
         "keycloak": ("it does not exist", (NEW,)),
     }
-    assert not plans.has_undefined(plan(found), found)
-    assert plans.has_undefined(plan(BEFORE), BEFORE)
+    assert not plans.has_undefined_node(plan(found), found)
+    assert plans.has_undefined_node(plan(BEFORE), BEFORE)
 
 
 def test_words_for_verbs() -> None:
-    assert [plan_documents.done(str(verb)) for verb in plans.Verb] == ["synced", "awaited", "removed"]
+    assert [plan_documents.past_participle(str(verb)) for verb in plans.Verb] == ["synced", "awaited", "removed"]

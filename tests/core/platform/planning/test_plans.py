@@ -14,7 +14,7 @@ from tests.builders import OLD, at, operation, platform, snapshot, source, state
 from tests.core.platform.strategies import graphs
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
-from windlass.core.platform.model.snapshots import ApplicationState, Phase, ResourceState, Snapshot, Sync
+from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, ResourceState, Snapshot, SyncStatus
 from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.plans import Plan, Verb
 
@@ -41,7 +41,7 @@ def steps(plan: Plan) -> list[str]:
     ids=["empty cluster", "all there", "resume", "a hole at the bottom", "order holds through what is done"],
 )
 def test_deploy_is_what_is_not_there_yet(cluster: str, expected: list[str]) -> None:
-    assert steps(plans.for_deploy(platform(CHAIN), snapshot(cluster), parse_scope("platform"))) == expected
+    assert steps(plans.plan_deploy(platform(CHAIN), snapshot(cluster), parse_scope("platform"))) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_deploy_is_what_is_not_there_yet(cluster: str, expected: list[str]) -> N
     ids=["whole", "partly gone", "gone"],
 )
 def test_teardown_is_the_other_way_round(cluster: str, expected: list[str]) -> None:
-    plan = plans.for_teardown(platform(CHAIN), snapshot(cluster), parse_scope("platform"))
+    plan = plans.plan_teardown(platform(CHAIN), snapshot(cluster), parse_scope("platform"))
     assert steps(plan) == expected
     assert plan.is_empty == (not expected)
 
@@ -74,22 +74,22 @@ OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
     ("seen", "verb", "why"),
     [
         (state(revisions=(OLD,)), Verb.SYNC, "it is at 000000000000, wanted is 111111111111"),
-        (state(sync=Sync.OUT_OF_SYNC, operation=None), Verb.SYNC, "it is OutOfSync"),
-        (state(sync=Sync.OUT_OF_SYNC, operation=operation(revisions=(OLD,))), Verb.SYNC, "it is OutOfSync"),
-        (state(sync=Sync.OUT_OF_SYNC, operation=operation(is_partial=True)), Verb.SYNC, "it is OutOfSync"),
-        (state(sync=Sync.OUT_OF_SYNC), None, ""),
-        (state(sync=Sync.UNKNOWN), Verb.SYNC, "it is Unknown"),
-        (state(operation=operation(Phase.FAILED)), Verb.SYNC, "its last operation ended Failed"),
+        (state(sync=SyncStatus.OUT_OF_SYNC, operation=None), Verb.SYNC, "it is OutOfSync"),
+        (state(sync=SyncStatus.OUT_OF_SYNC, operation=operation(revisions=(OLD,))), Verb.SYNC, "it is OutOfSync"),
+        (state(sync=SyncStatus.OUT_OF_SYNC, operation=operation(is_partial=True)), Verb.SYNC, "it is OutOfSync"),
+        (state(sync=SyncStatus.OUT_OF_SYNC), None, ""),
+        (state(sync=SyncStatus.UNKNOWN), Verb.SYNC, "it is Unknown"),
+        (state(operation=operation(OperationPhase.FAILED)), Verb.SYNC, "its last operation ended Failed"),
         (
-            state(operation=operation(Phase.RUNNING), operation_requested=True),
+            state(operation=operation(OperationPhase.RUNNING), operation_requested=True),
             Verb.AWAIT,
             "an operation is waiting or running",
         ),
-        (state(operation=operation(Phase.RUNNING)), Verb.SYNC, "its last operation was abandoned"),
+        (state(operation=operation(OperationPhase.RUNNING)), Verb.SYNC, "its last operation was abandoned"),
         (state(Health.PROGRESSING), Verb.AWAIT, "it is Progressing"),
         (state(is_deleting=True), Verb.AWAIT, "it is being deleted"),
         (state(operation=OPERATION_OF_NOW, reconciled_at=at(-1)), Verb.AWAIT, "an operation finished a moment ago"),
-        (state(sources=(source("main"),), compared_to=(source("main"),)), None, ""),
+        (state(sources=(source("main"),), compared_sources=(source("main"),)), None, ""),
         (state(), None, ""),
     ],
     ids=[
@@ -98,22 +98,22 @@ OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
     ],
 )  # fmt: skip
 def test_why(seen: ApplicationState, verb: Verb | None, why: str) -> None:
-    plan = plans.for_deploy(platform("vault"), snapshot(vault=seen), parse_scope("platform"))
+    plan = plans.plan_deploy(platform("vault"), snapshot(vault=seen), parse_scope("platform"))
     assert [(step.verb, step.why) for step in plan.steps] == ([(verb, why)] if verb else [])
     assert len(plan.changes) == (verb is Verb.SYNC)
     assert plan.unchanged == (() if verb else ("vault",))
 
 
 def test_a_revision_this_run_resolved_wins() -> None:
-    plan = plans.for_deploy(platform("vault"), snapshot("vault=healthy"), parse_scope("platform"), {"vault": (OLD,)})
+    plan = plans.plan_deploy(platform("vault"), snapshot("vault=healthy"), parse_scope("platform"), {"vault": (OLD,)})
     assert [step.why for step in plan.steps] == ["it is at 111111111111, wanted is 000000000000"]
 
 
 def test_a_window_of_stability_cannot_be_told_from_one_look() -> None:
     made = platform("vault")
-    steady = replace(made.applications["vault"].patience, stability=timedelta(seconds=30))
-    made = replace(made, applications={"vault": replace(made.applications["vault"], patience=steady)})
-    assert plans.for_deploy(made, snapshot("vault=healthy"), parse_scope("platform")).is_empty
+    steady = replace(made.applications["vault"].timing, stability=timedelta(seconds=30))
+    made = replace(made, applications={"vault": replace(made.applications["vault"], timing=steady)})
+    assert plans.plan_deploy(made, snapshot("vault=healthy"), parse_scope("platform")).is_empty
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_a_window_of_stability_cannot_be_told_from_one_look() -> None:
     ],
 )
 def test_a_resource_node_is_awaited_never_synced(seen: dict[str, ResourceState], expected: list[str]) -> None:
-    plan = plans.for_deploy(platform("db: ready+; ready+: ceph"), snapshot("", **seen), parse_scope("platform"))
+    plan = plans.plan_deploy(platform("db: ready+; ready+: ceph"), snapshot("", **seen), parse_scope("platform"))
     assert steps(plan) == ["sync ceph", *expected]
 
 
 def test_a_resource_node_goes_with_what_made_it() -> None:
     seen = snapshot("ceph=healthy db=healthy", ready=ResourceState(Health.HEALTHY))
-    plan = plans.for_teardown(platform("db: ready+; ready+: ceph"), seen, parse_scope("platform"))
+    plan = plans.plan_teardown(platform("db: ready+; ready+: ceph"), seen, parse_scope("platform"))
     assert steps(plan) == ["remove db", "remove ceph after db"]
 
 
@@ -143,7 +143,7 @@ def test_a_resource_node_goes_with_what_made_it() -> None:
     ],
 )
 def test_a_scope_names_what_it_needs_from_outside(cluster: str, unmet: list[str]) -> None:
-    plan = plans.for_deploy(platform(CHAIN), snapshot(cluster), parse_scope("app:keycloak"))
+    plan = plans.plan_deploy(platform(CHAIN), snapshot(cluster), parse_scope("app:keycloak"))
     assert steps(plan) == ["sync keycloak"]
     assert [f"{each.name}: {each.why}" for each in plan.unmet] == unmet
     assert all(each.needed_by == ("keycloak",) for each in plan.unmet)
@@ -151,8 +151,8 @@ def test_a_scope_names_what_it_needs_from_outside(cluster: str, unmet: list[str]
 
 
 def test_what_stands_outside_may_be_at_any_revision() -> None:
-    old = state(revisions=(OLD,), sync=Sync.OUT_OF_SYNC)
-    plan = plans.for_deploy(platform("b: a"), snapshot(a=old), parse_scope("app:b"))
+    old = state(revisions=(OLD,), sync=SyncStatus.OUT_OF_SYNC)
+    plan = plans.plan_deploy(platform("b: a"), snapshot(a=old), parse_scope("app:b"))
     assert plan.can_run
 
 
@@ -168,16 +168,16 @@ def test_what_stands_outside_may_be_at_any_revision() -> None:
 )
 def test_what_stands_outside_keeps_a_teardown_from_beginning(text: str, there: str, expected: str) -> None:
     seen = snapshot(" ".join(f"{name}=healthy" for name in there.split()), ready=ResourceState(Health.HEALTHY))
-    plan = plans.for_teardown(platform(text), seen, parse_scope("app:ceph"))
+    plan = plans.plan_teardown(platform(text), seen, parse_scope("app:ceph"))
     assert [(each.name, each.needed_by) for each in plan.unmet] == [(name, ("ceph",)) for name in expected.split()]
 
 
 def test_an_estimate_is_the_longest_chain_or_the_queue() -> None:
     made = platform(CHAIN, minutes={"ceph": 10, "postgres": 5})
-    plan = plans.for_deploy(made, snapshot(), parse_scope("platform"))
+    plan = plans.plan_deploy(made, snapshot(), parse_scope("platform"))
     assert plan.critical_path.names == ("ceph", "postgres", "keycloak")
     assert plan.makespan == plan.critical_path.duration == timedelta(minutes=16)
-    narrow = plans.for_deploy(replace(made, max_parallel=1), snapshot(), parse_scope("platform"))
+    narrow = plans.plan_deploy(replace(made, max_parallel=1), snapshot(), parse_scope("platform"))
     assert narrow.makespan == timedelta(minutes=17)
 
 
@@ -185,7 +185,7 @@ HEALTHS = st.sampled_from([Health.HEALTHY, Health.DEGRADED, None])
 
 
 def as_platform(made: Graph) -> Platform:
-    return platform("\n".join(f"{name}: {' '.join(needed)}" for name, needed in made.needs.items()))
+    return platform("\n".join(f"{name}: {' '.join(needed)}" for name, needed in made.dependencies.items()))
 
 
 def some_cluster(made: Graph, data: st.DataObject) -> Snapshot:
@@ -197,8 +197,8 @@ def some_cluster(made: Graph, data: st.DataObject) -> Snapshot:
 def test_a_plan_has_no_step_before_all_that_it_waits_for(made: Graph, data: st.DataObject) -> None:
     seen = some_cluster(made, data)
     for plan, order in (
-        (plans.for_deploy(as_platform(made), seen, parse_scope("platform")), made),
-        (plans.for_teardown(as_platform(made), seen, parse_scope("platform")), made.reversed()),
+        (plans.plan_deploy(as_platform(made), seen, parse_scope("platform")), made),
+        (plans.plan_teardown(as_platform(made), seen, parse_scope("platform")), made.reversed()),
     ):
         place = {step.name: number for number, step in enumerate(plan.steps)}
         for step in plan.steps:
@@ -212,7 +212,7 @@ def test_a_plan_has_no_step_before_all_that_it_waits_for(made: Graph, data: st.D
 @given(graphs(), st.data())
 def test_the_same_plan_every_time(made: Graph, data: st.DataObject) -> None:
     seen = some_cluster(made, data)
-    one, two = (plans.for_deploy(as_platform(made), seen, parse_scope("platform")) for _ in range(2))
+    one, two = (plans.plan_deploy(as_platform(made), seen, parse_scope("platform")) for _ in range(2))
     assert one == two
 
 
@@ -228,7 +228,7 @@ def large(applications: int, edges: int) -> str:
 
 def test_a_plan_of_5000_applications_has_them_all() -> None:
     made = platform(large(5_000, 15_000))
-    assert sum(map(len, made.graph.needs.values())) > 14_000
+    assert sum(map(len, made.graph.dependencies.values())) > 14_000
     cluster = snapshot("", **dict.fromkeys(made.applications, state(Health.PROGRESSING)))
     for seen in (snapshot(), cluster):
-        assert len(plans.for_deploy(made, seen, parse_scope("platform")).steps) == 5_000
+        assert len(plans.plan_deploy(made, seen, parse_scope("platform")).steps) == 5_000

@@ -16,7 +16,7 @@ from windlass.core.platform.model.snapshots import Snapshot
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans, schedules
 from windlass.core.platform.reporting import compliance, reports
-from windlass.core.platform.reporting.reports import Action, ApiCalls, Ending, Removal, Report, Run
+from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, Removal, Report, RunRecord
 from windlass.settings.loader import Inputs, load
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ GOOD = Evidence(at(60), Health.HEALTHY, proof=Proof.NEW_REVISION)
 FINDING = compliance.Finding(compliance.Rule.NO_HOOKS, "ceph", "a hook", "remove it")
 
 
-def run(**changes: Any) -> Run:
+def run(**changes: Any) -> RunRecord:
     given: dict[str, Any] = {
         "action": Action.DEPLOY,
         "environment": "staging",
@@ -40,24 +40,24 @@ def run(**changes: Any) -> Run:
         "calls": ApiCalls(12, 3, 1),
         "run_id": "run-1",
     }
-    return Run(**given | changes)
+    return RunRecord(**given | changes)
 
 
 @cache
 def reference() -> Platform:
     """43 applications."""
-    return load(Inputs({}, {})).assembled.platform
+    return load(Inputs({}, {})).definition.platform
 
 
 def deployed(
     platform: Platform, broken: Collection[str] = (), diagnostics: tuple[str, ...] = (), slower: float = 1
 ) -> Report:
     """A whole run on paper, each taking `slower` than expected; what is broken fails when its time is over."""
-    plan = plans.for_deploy(platform, snapshot(), WHOLE)
-    limits = schedules.Limits(platform.max_parallel)
-    causes = schedules.causes(plan.graph, broken)
+    plan = plans.plan_deploy(platform, snapshot(), WHOLE)
+    limits = schedules.ScheduleLimits(platform.max_parallel)
+    causes = schedules.skip_causes(plan.graph, broken)
     outcomes = []
-    for span in schedules.rehearsed(plan.graph, platform.expected, limits):
+    for span in schedules.estimate_timeline(plan.graph, platform.expected_durations, limits):
         times: dict[str, Any] = {
             "started": NOW + span.start * slower,
             "finished": NOW + span.end * slower,
@@ -70,15 +70,15 @@ def deployed(
             outcomes.append(Outcome(span.name, Result.FAILED, failed, **times))
         else:
             outcomes.append(Outcome(span.name, Result.SUCCEEDED, Open(GOOD), **times))
-    good = {each.name: state() for each in outcomes if each.is_good}
-    ending = Ending(Snapshot(NOW, good), dict.fromkeys(broken, diagnostics))
+    good = {each.name: state() for each in outcomes if each.is_successful}
+    ending = FinalState(Snapshot(NOW, good), dict.fromkeys(broken, diagnostics))
     finished = max(each.finished for each in outcomes if each.finished) + timedelta(seconds=1)
-    return reports.of_run(run(finished=finished), platform, plan, tuple(outcomes), ending)
+    return reports.run_report(run(finished=finished), platform, plan, tuple(outcomes), ending)
 
 
 def partial_deploy(**changes: Any) -> Report:
     """One of each result but `unchanged` and `not started`."""
-    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    plan = plans.plan_deploy(SMALL, snapshot(), WHOLE)
     failed = Failed(Reason.DEGRADED, "it is Degraded", GOOD)
     outcomes = (
         Outcome("ceph", Result.SUCCEEDED, Open(GOOD), started=at(0), finished=at(60), attempts=1),
@@ -86,27 +86,29 @@ def partial_deploy(**changes: Any) -> Report:
         Outcome("keycloak", Result.SKIPPED, causes=("postgres",)),
         Outcome("ready", Result.INTERRUPTED, started=at(60)),
     )
-    ending = Ending(snapshot("ceph=healthy postgres=degraded"), {"postgres": ("pod postgres-0 restarts",)})
-    return reports.of_run(run(**changes), SMALL, plan, outcomes, ending)
+    ending = FinalState(snapshot("ceph=healthy postgres=degraded"), {"postgres": ("pod postgres-0 restarts",)})
+    return reports.run_report(run(**changes), SMALL, plan, outcomes, ending)
 
 
 def dry_run(scope: str = "app:keycloak") -> Report:
-    plan = plans.for_deploy(SMALL, snapshot("ceph=healthy"), parse_scope(scope))
-    return reports.of_plan(run(is_dry_run=True, scope=scope), SMALL, plan, snapshot("ceph=healthy"))
+    plan = plans.plan_deploy(SMALL, snapshot("ceph=healthy"), parse_scope(scope))
+    return reports.plan_report(run(is_dry_run=True, scope=scope), SMALL, plan, snapshot("ceph=healthy"))
 
 
 def validated(cluster: str = "ceph=healthy postgres=degraded", **changes: Any) -> Report:
     wish = run(action=Action.VALIDATE, **changes)
-    return reports.of_validate(wish, SMALL, ["ceph", "keycloak", "postgres"], Ending(snapshot(cluster)), (FINDING,))
+    return reports.validate_report(
+        wish, SMALL, ["ceph", "keycloak", "postgres"], FinalState(snapshot(cluster)), (FINDING,)
+    )
 
 
 def torn_down(orphans: tuple[str, ...] = ("Namespace rook-ceph",)) -> Report:
-    plan = plans.for_teardown(SMALL, snapshot("ceph=healthy"), WHOLE)
+    plan = plans.plan_teardown(SMALL, snapshot("ceph=healthy"), WHOLE)
     gone = Open(Evidence(at(1), Health.MISSING, proof=Proof.ABSENT))
     outcomes = (Outcome("ceph", Result.SUCCEEDED, gone, started=at(0), finished=at(1), attempts=1),)
     removal = Removal(("PersistentVolume pv-1",), orphans)
     wish = run(action=Action.TEARDOWN)
-    return reports.of_run(wish, SMALL, plan, outcomes, Ending(snapshot()), removal)
+    return reports.run_report(wish, SMALL, plan, outcomes, FinalState(snapshot()), removal)
 
 
 SAMPLES = {
@@ -126,7 +128,7 @@ SAMPLES = {
 def any_reports(draw: st.DrawFn) -> Report:
     """Deploys and teardowns with any outcome of anything, and texts as hostile as they come."""
     texts = st.text(st.characters(), max_size=20)
-    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
+    plan = plans.plan_deploy(SMALL, snapshot(), WHOLE)
     outcomes = []
     for name in SMALL.graph.names:
         result = draw(st.sampled_from(Result))
@@ -144,4 +146,4 @@ def any_reports(draw: st.DrawFn) -> Report:
         environment=draw(texts),
         is_out_of_time=draw(st.booleans()),
     )
-    return reports.of_run(wish, SMALL, plan, tuple(outcomes), Ending(snapshot(), diagnostics), removal)
+    return reports.run_report(wish, SMALL, plan, tuple(outcomes), FinalState(snapshot(), diagnostics), removal)

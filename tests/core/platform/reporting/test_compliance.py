@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import NEW, OLD, operation, snapshot, source, state
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.snapshots import Hook, Parent, Phase, ResourceKind, ResourceState
+from windlass.core.platform.model.snapshots import Hook, OperationPhase, ParentApplication, ResourceKind, ResourceState
 from windlass.core.platform.reporting.compliance import Rule, findings
 
 CEPH = ResourceKind("ceph.rook.io", "CephCluster")
@@ -28,7 +28,7 @@ def rules(checked: tuple[ResourceKind, ...] = (), **changes: Any) -> list[str]:
         ({"operation": operation(run_id=None), "previous_revisions": (OLD,)}, 1),
         ({"operation": operation(run_id=None), "previous_revisions": ()}, 1),
         ({"operation": operation(run_id=None), "previous_revisions": (NEW,)}, 0),
-        ({"operation": operation(Phase.FAILED, run_id=None), "previous_revisions": (OLD,)}, 0),
+        ({"operation": operation(OperationPhase.FAILED, run_id=None), "previous_revisions": (OLD,)}, 0),
     ],
     ids=["none", "ours", "a new revision", "a first one", "self-healing", "failed"],
 )
@@ -40,13 +40,15 @@ def test_a_bypass_is_a_success_at_a_new_revision_that_is_not_ours(changes: dict[
 @pytest.mark.parametrize(
     ("parent", "expected"),
     [
-        (Parent("argocd", "root", moved_by_us_to=(NEW,)), 0),
-        (Parent("argocd", "root", moved_by_us_to=(OLD,)), 1),
-        (Parent("argocd", "root"), 1),
+        (ParentApplication("argocd", "root", last_run_revisions=(NEW,)), 0),
+        (ParentApplication("argocd", "root", last_run_revisions=(OLD,)), 1),
+        (ParentApplication("argocd", "root"), 1),
     ],
     ids=["we moved its definition there", "somewhere else", "somebody else did"],
 )
-def test_what_syncs_itself_because_we_moved_its_definition_had_its_turn(parent: Parent, expected: int) -> None:
+def test_what_syncs_itself_because_we_moved_its_definition_had_its_turn(
+    parent: ParentApplication, expected: int
+) -> None:
     found = snapshot(vault=state(operation=operation(run_id=None), previous_revisions=(OLD,)))
     assert len(findings(replace(found, parents={"vault": parent}), ())) == expected
 
@@ -64,7 +66,9 @@ def test_automated_sync_of_a_moving_revision_has_no_turn(automated: bool, ref: s
 
 def test_kinds_that_nobody_can_judge() -> None:
     kinds = frozenset({CEPH, VAULT, ResourceKind("", "ConfigMap"), ResourceKind("networking.k8s.io", "Ingress")})
-    assert rules((CEPH,), kinds=kinds) == ["INV-7 vault.example/Vault has no health check: applied counts as healthy"]
+    assert rules((CEPH,), resource_kinds=kinds) == [
+        "INV-7 vault.example/Vault has no health check: applied counts as healthy"
+    ]
 
 
 @pytest.mark.parametrize(

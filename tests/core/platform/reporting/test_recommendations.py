@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from windlass.core.platform.gates import Reason
-from windlass.core.platform.reporting.recommendations import CATALOGUE, Trouble
+from windlass.core.platform.reporting.recommendations import CATALOGUE, RunProblem
 
 PAGE = Path(__file__).parents[4] / "docs" / "recommendations.md"
 PLACES = {"{name}": "NAME", "{again}": "the same command again", "{namespace}": "NAMESPACE", "{object}": "KIND NAME"}
@@ -22,7 +22,7 @@ def table() -> str:
 
 
 def test_all_that_is_detected_has_advice() -> None:
-    assert CATALOGUE.keys() == {*Trouble, *Reason}
+    assert CATALOGUE.keys() == {*RunProblem, *Reason}
 
 
 def test_the_page_shows_the_catalogue() -> None:

@@ -24,7 +24,9 @@ def test_every_word_of_others_is_changed_and_none_of_ours() -> None:
         notices=("secret",),
     )
     before = str(report_documents.document(report))
-    after = str(report_documents.document(redactable_text.changed(report, lambda text: text.replace("secret", "***"))))
+    after = str(
+        report_documents.document(redactable_text.redact_report(report, lambda text: text.replace("secret", "***")))
+    )
     assert "secret" not in after
     assert after == before.replace("secret", "***")
 
@@ -32,4 +34,4 @@ def test_every_word_of_others_is_changed_and_none_of_ours() -> None:
 def test_without_evidence_a_component_stays_as_it_is() -> None:
     report = deployed(SMALL)
     report = replace(report, components=tuple(replace(each, evidence=None) for each in report.components))
-    assert redactable_text.changed(report, str.upper).components == report.components
+    assert redactable_text.redact_report(report, str.upper).components == report.components

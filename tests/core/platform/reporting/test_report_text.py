@@ -25,7 +25,7 @@ from windlass.core.platform.gates import Open
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import report_text, reports
-from windlass.core.platform.reporting.reports import Ending, Failure, Report
+from windlass.core.platform.reporting.reports import Failure, FinalState, Report
 
 BROKEN = ["cert-manager", "rook-ceph-cluster", "prometheus", "strimzi-kafka-operator", "argo-rollouts"]
 
@@ -154,17 +154,17 @@ def test_columns_are_aligned() -> None:
 
 
 def test_what_takes_no_time_still_has_a_bar() -> None:
-    plan = plans.for_deploy(platform("a"), snapshot(), WHOLE)
+    plan = plans.plan_deploy(platform("a"), snapshot(), WHOLE)
     outcomes = (Outcome("a", Result.SUCCEEDED, Open(GOOD), started=NOW, finished=NOW),)
-    report = reports.of_run(run(finished=NOW), platform("a"), plan, outcomes, Ending(snapshot()))
+    report = reports.run_report(run(finished=NOW), platform("a"), plan, outcomes, FinalState(snapshot()))
     assert f"  a  |#{' ' * 39}|  0 s\n  critical path 0 s: a\n" in report_text.text(report)
 
 
 def test_marks_that_a_reader_must_see() -> None:
     evidence = replace(GOOD, is_drifting=True, is_directly_verified=False)
     outcomes = (Outcome("ceph", Result.SUCCEEDED, Open(evidence), started=NOW, finished=at(1)),)
-    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
-    text = report_text.text(reports.of_run(run(), SMALL, plan, outcomes, Ending(snapshot("ceph=healthy"))))
+    plan = plans.plan_deploy(SMALL, snapshot(), WHOLE)
+    text = report_text.text(reports.run_report(run(), SMALL, plan, outcomes, FinalState(snapshot("ceph=healthy"))))
     assert "drifting, not directly verified" in text
 
 
@@ -179,4 +179,4 @@ def test_any_report_has_a_text_that_begins_with_its_verdict(report: Report) -> N
     ("span", "words"), [(4.4, "4 s"), (60, "1 min"), (200, "3 min 20 s"), (3600, "1 h 0 min"), (3900, "1 h 5 min")]
 )
 def test_durations_in_words(span: float, words: str) -> None:
-    assert report_text.duration_words(timedelta(seconds=span)) == words
+    assert report_text.format_duration(timedelta(seconds=span)) == words

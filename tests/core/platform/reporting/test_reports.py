@@ -16,9 +16,9 @@ from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import compliance, report_text, reports
-from windlass.core.platform.reporting.recommendations import CATALOGUE, Trouble, recommended
+from windlass.core.platform.reporting.recommendations import CATALOGUE, RunProblem, recommendation_for
 from windlass.core.platform.reporting.report_documents import document
-from windlass.core.platform.reporting.reports import Action, Ending, Removal, Run
+from windlass.core.platform.reporting.reports import Action, FinalState, Removal, RunRecord
 
 RUN = run()
 
@@ -70,8 +70,8 @@ def test_out_of_time_is_4_with_a_whole_report() -> None:
 def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
     run = replace(RUN, is_dry_run=True, scope="app:keycloak")
     seen = snapshot()
-    plan = plans.for_deploy(SMALL, seen, parse_scope("app:keycloak"))
-    report = reports.of_plan(run, SMALL, plan, seen)
+    plan = plans.plan_deploy(SMALL, seen, parse_scope("app:keycloak"))
+    report = reports.plan_report(run, SMALL, plan, seen)
     assert report.summary.exit_code == 1
     text = report_text.text(report)
     assert "deploy of app:keycloak in staging: failure, dry run" in text
@@ -82,7 +82,7 @@ def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
 
 @pytest.mark.parametrize(("action", "result"), [(Action.DEPLOY, Result.NOT_STARTED), (Action.VALIDATE, None)])
 def test_what_was_not_seen_is_unknown(action: Action, result: Result | None) -> None:
-    report = reports.of_nothing(replace(RUN, action=action, is_out_of_time=True), SMALL, ["ceph", "keycloak"])
+    report = reports.unobserved_report(replace(RUN, action=action, is_out_of_time=True), SMALL, ["ceph", "keycloak"])
     assert (report.summary.verdict, report.summary.exit_code) == ("timeout", 4)
     assert [(each.name, each.result, each.health) for each in report.components] == [
         ("ceph", result, Health.UNKNOWN),
@@ -94,9 +94,9 @@ def test_what_was_not_seen_is_unknown(action: Action, result: Result | None) -> 
 @pytest.mark.parametrize(
     ("ended", "code"), [(replace(RUN, is_out_of_time=True), 4), (replace(RUN, was_interrupted=True), 1)]
 )
-def test_a_run_that_ends_before_it_begins_shows_what_was_planned(ended: Run, code: int) -> None:
-    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
-    report = reports.of_plan(ended, SMALL, plan, snapshot())
+def test_a_run_that_ends_before_it_begins_shows_what_was_planned(ended: RunRecord, code: int) -> None:
+    plan = plans.plan_deploy(SMALL, snapshot(), WHOLE)
+    report = reports.plan_report(ended, SMALL, plan, snapshot())
     assert report.summary.exit_code == code
     assert {each.result for each in report.components} == {Result.NOT_STARTED}
     assert report.steps == plan.steps
@@ -104,15 +104,15 @@ def test_a_run_that_ends_before_it_begins_shows_what_was_planned(ended: Run, cod
 
 def test_a_dry_run_of_nothing() -> None:
     seen = snapshot("keycloak=healthy")
-    plan = plans.for_deploy(platform("keycloak"), seen, WHOLE)
-    text = report_text.text(reports.of_plan(replace(RUN, is_dry_run=True), platform("keycloak"), plan, seen))
+    plan = plans.plan_deploy(platform("keycloak"), seen, WHOLE)
+    text = report_text.text(reports.plan_report(replace(RUN, is_dry_run=True), platform("keycloak"), plan, seen))
     assert "steps" not in text
     assert "next" not in text
 
 
 def test_steps_in_order_in_words() -> None:
-    plan = plans.for_deploy(SMALL, snapshot(), WHOLE)
-    text = report_text.text(reports.of_plan(RUN, SMALL, plan, snapshot()))
+    plan = plans.plan_deploy(SMALL, snapshot(), WHOLE)
+    text = report_text.text(reports.plan_report(RUN, SMALL, plan, snapshot()))
     assert "  sync   postgres  about 1 min  it does not exist  after ceph\n" in text
     assert "critical path 3 min: ceph -> postgres -> keycloak" in text
 
@@ -131,7 +131,7 @@ def test_validate(cluster: str, strict: bool, code: int) -> None:
     run = replace(RUN, action=Action.VALIDATE, is_strict=strict)
     finding = compliance.Finding(compliance.Rule.NO_HOOKS, "ceph", "a hook", "remove it")
     names = ["ceph", "keycloak", "postgres"]
-    report = reports.of_validate(run, SMALL, names, Ending(snapshot(cluster)), (finding,))
+    report = reports.validate_report(run, SMALL, names, FinalState(snapshot(cluster)), (finding,))
     assert report.summary.exit_code == code
     assert "compliance\n  INV-8 ceph: a hook (remove it)" in report_text.text(report)
 
@@ -139,7 +139,7 @@ def test_validate(cluster: str, strict: bool, code: int) -> None:
 def test_validate_says_what_stands_on_something_sick() -> None:
     run = replace(RUN, action=Action.VALIDATE)
     seen = snapshot("keycloak=healthy", postgres=state(Health.DEGRADED, health_message="1 of 3 ready"))
-    report = reports.of_validate(run, SMALL, ["ceph", "keycloak", "postgres"], Ending(seen), ())
+    report = reports.validate_report(run, SMALL, ["ceph", "keycloak", "postgres"], FinalState(seen), ())
     assert [(each.name, each.reason, each.detail, each.blocks) for each in report.failures] == [
         ("ceph", "Absent", "it does not exist", ("keycloak", "postgres", "ready")),
         ("postgres", "Degraded", "1 of 3 ready", ("keycloak",)),
@@ -149,10 +149,10 @@ def test_validate_says_what_stands_on_something_sick() -> None:
 
 def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
     run = replace(RUN, action=Action.TEARDOWN)
-    plan = plans.for_teardown(SMALL, snapshot("ceph=healthy"), WHOLE)
+    plan = plans.plan_teardown(SMALL, snapshot("ceph=healthy"), WHOLE)
     outcomes = (Outcome("ceph", Result.SUCCEEDED, Open(Evidence(at(1), Health.MISSING, proof=Proof.ABSENT))),)
     removal = Removal(retained=("PersistentVolume pv-1",), orphans=("Namespace rook-ceph",))
-    report = reports.of_run(run, SMALL, plan, outcomes, Ending(snapshot()), removal)
+    report = reports.run_report(run, SMALL, plan, outcomes, FinalState(snapshot()), removal)
     assert (report.summary.exit_code, report.summary.health) == (2, None)
     text = report_text.text(report)
     assert (
@@ -170,24 +170,26 @@ def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
     ],
 )
 def test_the_command_that_repeats_a_run(action: Action, scope: str, command: str) -> None:
-    report = reports.of_validate(run(action=action, scope=scope), SMALL, ["ceph"], Ending(snapshot()), ())
+    report = reports.validate_report(run(action=action, scope=scope), SMALL, ["ceph"], FinalState(snapshot()), ())
     assert report.recommendations[0].command == command
 
 
 def test_every_reason_and_trouble_has_advice() -> None:
-    for detected in (*Trouble, *Reason):
-        advice = recommended(detected, SMALL.applications["ceph"].target)
+    for detected in (*RunProblem, *Reason):
+        advice = recommendation_for(detected, SMALL.applications["ceph"].target)
         assert advice.sentence
         assert advice.command
         assert "{" not in advice.sentence + advice.command
-    assert set(CATALOGUE) == {*Trouble, *Reason}
+    assert set(CATALOGUE) == {*RunProblem, *Reason}
 
 
 def test_advice_looks_where_argocd_is() -> None:
     made = platform("ceph; ready+")
-    plan = plans.for_deploy(made, snapshot(), WHOLE)
+    plan = plans.plan_deploy(made, snapshot(), WHOLE)
     late = [Outcome(name, Result.FAILED, Failed(Reason.DEGRADED, "")) for name in ("ceph", "ready")]
-    report = reports.of_run(replace(RUN, argocd="gitops"), made, plan, tuple(late), Ending(snapshot()))
+    report = reports.run_report(
+        replace(RUN, argocd_namespace="gitops"), made, plan, tuple(late), FinalState(snapshot())
+    )
     assert [each.command for each in report.recommendations[1:]] == [
         "kubectl -n gitops describe application ceph",
         "kubectl -n things describe thing ready",
@@ -195,12 +197,12 @@ def test_advice_looks_where_argocd_is() -> None:
 
 
 def test_advice_on_a_resource_node_names_its_kind() -> None:
-    advice = recommended(Reason.DEGRADED, SMALL.applications["ready"].target)
+    advice = recommendation_for(Reason.DEGRADED, SMALL.applications["ready"].target)
     assert advice.command == "kubectl -n things describe thing ready"
 
 
 def test_nothing_in_scope() -> None:
-    plan = plans.for_deploy(platform(""), snapshot(), WHOLE)
-    report = reports.of_run(RUN, platform(""), plan, (), Ending(snapshot()))
+    plan = plans.plan_deploy(platform(""), snapshot(), WHOLE)
+    report = reports.run_report(RUN, platform(""), plan, (), FinalState(snapshot()))
     assert report.summary.exit_code == 0
     assert "nothing in scope" in report_text.text(report)

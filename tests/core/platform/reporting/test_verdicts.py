@@ -34,8 +34,8 @@ def outcomes(text: str) -> list[Outcome]:
     ],
 )
 def test_deploy(words: str, code: int, code_out_of_time: int) -> None:
-    assert verdicts.exit_code_for(verdicts.of_deploy(outcomes(words))) == code
-    assert verdicts.exit_code_for(verdicts.of_deploy(outcomes(words), is_out_of_time=True)) == code_out_of_time
+    assert verdicts.exit_code_for(verdicts.deploy_verdict(outcomes(words))) == code
+    assert verdicts.exit_code_for(verdicts.deploy_verdict(outcomes(words), is_out_of_time=True)) == code_out_of_time
 
 
 @pytest.mark.parametrize(
@@ -54,10 +54,10 @@ def test_deploy(words: str, code: int, code_out_of_time: int) -> None:
 )
 def test_validate(words: str, code: int, strict: int) -> None:
     healths = {name: Health(word.capitalize()) for name, word in (each.split("=") for each in words.split())}
-    assert verdicts.exit_code_for(verdicts.of_validate(healths, ["critical"])) == code
-    found = verdicts.of_validate(healths, ["critical"], has_strict_findings=True)
+    assert verdicts.exit_code_for(verdicts.validate_verdict(healths, ["critical"])) == code
+    found = verdicts.validate_verdict(healths, ["critical"], has_strict_findings=True)
     assert verdicts.exit_code_for(found) == strict
-    assert verdicts.of_validate(healths, ["critical"], is_out_of_time=True) is Verdict.TIMEOUT
+    assert verdicts.validate_verdict(healths, ["critical"], is_out_of_time=True) is Verdict.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_validate(words: str, code: int, strict: int) -> None:
     ],
 )
 def test_teardown(words: str, has_orphans: bool, out_of_time: bool, code: int) -> None:
-    found = verdicts.of_teardown(outcomes(words), has_orphans=has_orphans, is_out_of_time=out_of_time)
+    found = verdicts.teardown_verdict(outcomes(words), has_orphans=has_orphans, is_out_of_time=out_of_time)
     assert verdicts.exit_code_for(found) == code
 
 
 @pytest.mark.parametrize(("cluster", "code"), [("a=healthy", 0), ("a=degraded", 1), ("", 1)])
 def test_a_plan_that_cannot_run_is_a_failure(cluster: str, code: int) -> None:
-    plan = plans.for_deploy(platform("b: a"), snapshot(cluster), parse_scope("app:b"))
-    assert verdicts.exit_code_for(verdicts.of_plan(plan)) == code
+    plan = plans.plan_deploy(platform("b: a"), snapshot(cluster), parse_scope("app:b"))
+    assert verdicts.exit_code_for(verdicts.plan_verdict(plan)) == code
 
 
 @pytest.mark.parametrize(("is_out_of_time", "code"), [(True, 4), (False, 1)])
 def test_what_never_began_is_no_success_whatever_stands(is_out_of_time: bool, code: int) -> None:
-    assert verdicts.exit_code_for(verdicts.of_unbegun(is_out_of_time=is_out_of_time)) == code
+    assert verdicts.exit_code_for(verdicts.not_started_verdict(is_out_of_time=is_out_of_time)) == code
 
 
 def test_every_verdict_has_a_code_of_its_own() -> None:

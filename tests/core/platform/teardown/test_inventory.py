@@ -7,23 +7,23 @@ from typing import Any
 import pytest
 
 from windlass.core.platform.teardown import inventory
-from windlass.core.platform.teardown.inventory import Found, Item, Leaving
+from windlass.core.platform.teardown.inventory import ObservedObject, RemovedApplications, ResourceKey
 
 
-def item(text: str) -> Item:
+def item(text: str) -> ResourceKey:
     """`Kind namespace/name`, or `Kind name`; the group follows a dot."""
     kind, _, place = text.partition(" ")
     namespace, _, name = place.rpartition("/")
     kind, _, group = kind.partition(".")
-    return Item(group, kind, namespace, name)
+    return ResourceKey(group, kind, namespace, name)
 
 
-def found(text: str, **changes: Any) -> Found:
-    return Found(item(text), uid=text, **changes)
+def found(text: str, **changes: Any) -> ObservedObject:
+    return ObservedObject(item(text), uid=text, **changes)
 
 
-def leaving(*makers: str, made: str = "", **changes: Any) -> Leaving:
-    return Leaving(frozenset(makers), frozenset({item(made)} if made else ()), **changes)
+def leaving(*makers: str, made: str = "", **changes: Any) -> RemovedApplications:
+    return RemovedApplications(frozenset(makers), frozenset({item(made)} if made else ()), **changes)
 
 
 @pytest.mark.parametrize(
@@ -41,67 +41,69 @@ def test_an_item_is_named_as_people_do(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("each", "whom", "is_theirs"),
     [
-        (found("Pod a/b", mark="web"), leaving("web"), True),
-        (found("Pod a/b", mark="api"), leaving("web"), False),
+        (found("Pod a/b", tracking_instance="web"), leaving("web"), True),
+        (found("Pod a/b", tracking_instance="api"), leaving("web"), False),
         (found("Pod a/b"), leaving("web"), False),
         (found("Pod a/b"), leaving("web", made="Pod a/b"), True),
-        (found("Pod a/b", mark="api"), leaving("web", made="Pod a/b"), False),
-        (found("Pod a/b", label="web"), leaving("web"), False),
-        (found("Pod a/b", label="web"), leaving("web", by_label=True), True),
-        (found("Pod a/b", label="web", mark="api"), leaving("web", by_label=True), False),
-        (found("Pod a/b", mark="web"), leaving("web", without=frozenset({item("Pod a/b")})), False),
+        (found("Pod a/b", tracking_instance="api"), leaving("web", made="Pod a/b"), False),
+        (found("Pod a/b", label_instance="web"), leaving("web"), False),
+        (found("Pod a/b", label_instance="web"), leaving("web", tracks_by_label=True), True),
+        (found("Pod a/b", label_instance="web", tracking_instance="api"), leaving("web", tracks_by_label=True), False),
+        (found("Pod a/b", tracking_instance="web"), leaving("web", excluded_keys=frozenset({item("Pod a/b")})), False),
     ],
 )
-def test_an_object_is_of_who_marked_it_or_said_that_he_made_it(each: Found, whom: Leaving, is_theirs: bool) -> None:
-    assert whom.holds(each) is is_theirs
+def test_an_object_is_of_who_marked_it_or_said_that_he_made_it(
+    each: ObservedObject, whom: RemovedApplications, is_theirs: bool
+) -> None:
+    assert whom.manages(each) is is_theirs
 
 
 @pytest.mark.parametrize(
     ("each", "are_marks"),
     [
-        (found("Pod a/b", label="web"), True),
-        (found("Pod a/b", label="web", mark="web"), False),
+        (found("Pod a/b", label_instance="web"), True),
+        (found("Pod a/b", label_instance="web", tracking_instance="web"), False),
         (found("Pod a/b"), False),
-        (found("Pod a/other", label="web"), False),
+        (found("Pod a/other", label_instance="web"), False),
     ],
 )
-def test_labels_are_marks_where_nothing_else_is(each: Found, are_marks: bool) -> None:
+def test_labels_are_marks_where_nothing_else_is(each: ObservedObject, are_marks: bool) -> None:
     made = [item("Pod a/b"), item("Pod a/c")]
-    assert inventory.are_labels_marks([each], made) is are_marks
-    assert not inventory.are_labels_marks([each, found("Pod a/c", mark="web")], made)
+    assert inventory.uses_label_tracking([each], made) is are_marks
+    assert not inventory.uses_label_tracking([each, found("Pod a/c", tracking_instance="web")], made)
 
 
 def test_what_is_owned_belongs_with_its_owner_also_in_a_circle() -> None:
     looked = [
-        found("Deployment a/web", mark="web", owners=("Pod a/web-1",)),
-        found("Pod a/web-1", owners=("ReplicaSet a/web",)),
-        found("ReplicaSet a/web", owners=("Deployment a/web",)),
-        found("Application a/child", owners=("Deployment a/web",)),
-        found("Pod a/other", owners=("ReplicaSet a/other",)),
+        found("Deployment a/web", tracking_instance="web", owner_uids=("Pod a/web-1",)),
+        found("Pod a/web-1", owner_uids=("ReplicaSet a/web",)),
+        found("ReplicaSet a/web", owner_uids=("Deployment a/web",)),
+        found("Application a/child", owner_uids=("Deployment a/web",)),
+        found("Pod a/other", owner_uids=("ReplicaSet a/other",)),
     ]
-    whom = leaving("web", without=frozenset({item("Application a/child")}))
-    assert inventory.belongings(looked, whom) == {"Deployment a/web", "ReplicaSet a/web", "Pod a/web-1"}
+    whom = leaving("web", excluded_keys=frozenset({item("Application a/child")}))
+    assert inventory.owned_uids(looked, whom) == {"Deployment a/web", "ReplicaSet a/web", "Pod a/web-1"}
 
 
 def test_left_is_what_was_theirs_or_still_says_so_and_only_the_top_of_it() -> None:
     looked = [
-        found("Service a/web", mark="web"),
-        found("EndpointSlice a/web-1", owners=("Service a/web",)),
+        found("Service a/web", tracking_instance="web"),
+        found("EndpointSlice a/web-1", owner_uids=("Service a/web",)),
         found("Secret a/made-by-it"),
         found("Secret a/foreign"),
         found("PersistentVolumeClaim a/data"),
     ]
     before = {"Secret a/made-by-it", "EndpointSlice a/web-1", "PersistentVolumeClaim a/data"}
-    whom = leaving("web", without=frozenset({item("PersistentVolumeClaim a/data")}))
-    left = inventory.left_behind(looked, before, whom)
-    assert [str(each.item) for each in left] == ["Secret a/made-by-it", "Service a/web"]
+    whom = leaving("web", excluded_keys=frozenset({item("PersistentVolumeClaim a/data")}))
+    left = inventory.remaining_objects(looked, before, whom)
+    assert [str(each.key) for each in left] == ["Secret a/made-by-it", "Service a/web"]
 
 
 def test_a_definition_is_idle_without_objects_of_its_kind() -> None:
     definitions = [found(f"CustomResourceDefinition.apiextensions.k8s.io {name}") for name in ("a.x", "b.x")]
-    looked = [*definitions, found("A n/one", resource="a.x")]
+    looked = [*definitions, found("A n/one", resource_name="a.x")]
     left = [*definitions, found("Secret n/s")]
-    assert [each.item.name for each in inventory.idle_definitions(looked, left)] == ["b.x"]
+    assert [each.key.name for each in inventory.unused_crds(looked, left)] == ["b.x"]
 
 
 def test_what_is_in_every_namespace_does_not_count() -> None:
@@ -112,9 +114,9 @@ def test_what_is_in_every_namespace_does_not_count() -> None:
         found("ConfigMap own/mine"),
         found("ConfigMap other/theirs"),
     ]
-    assert [str(each) for each in inventory.contents(looked, "own")] == ["ConfigMap own/mine"]
+    assert [str(each) for each in inventory.namespace_contents(looked, "own")] == ["ConfigMap own/mine"]
 
 
 def test_namespaces_of_others_and_of_the_cluster_are_not_own_ones() -> None:
     wanted = ["own", "own", "shared", "default", "", "argocd", "kube-system"]
-    assert inventory.own_namespaces(wanted, {"shared"}, "argocd") == ("own",)
+    assert inventory.exclusive_namespaces(wanted, {"shared"}, "argocd") == ("own",)

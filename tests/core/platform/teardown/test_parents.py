@@ -5,19 +5,27 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import graph, needs
-from windlass.core.platform.teardown.inventory import Item
-from windlass.core.platform.teardown.parents import Detachment, Maker, Reach, detachment, ordered
+from windlass.core.platform.teardown.inventory import ResourceKey
+from windlass.core.platform.teardown.parents import (
+    ParentObject,
+    ParentRemovalPlan,
+    TeardownSelection,
+    plan_parent_removal,
+    with_parent_dependencies,
+)
 
 
-def app(name: str) -> Item:
-    return Item("argoproj.io", "ApplicationSet" if name.startswith("set") else "Application", "argocd", name)
+def app(name: str) -> ResourceKey:
+    return ResourceKey("argoproj.io", "ApplicationSet" if name.startswith("set") else "Application", "argocd", name)
 
 
-def makers(text: str) -> list[Maker]:
+def makers(text: str) -> list[ParentObject]:
     """`root: web api`; one with a star makes again what is gone."""
     found = needs(text)
     return [
-        Maker(app(name.strip("*")), frozenset(app(other.strip("*")) for other in made), makes_again="*" in name)
+        ParentObject(
+            app(name.strip("*")), frozenset(app(other.strip("*")) for other in made), recreates_children="*" in name
+        )
         for name, made in found.items()
         if made
     ]
@@ -61,14 +69,16 @@ def test_makers(made: str, scope: str, is_whole: bool, first: str, refused: str)
 NODES = {app(name): name for name in ("a", "b", "c", "gone")}
 
 
-def detached(made: str, scope: str, *, is_whole: bool = False) -> Detachment:
+def detached(made: str, scope: str, *, is_whole: bool = False) -> ParentRemovalPlan:
     found = makers(made)
-    order = ordered(graph("a; b: c; gone"), found, NODES)
-    return detachment(found, Reach(NODES, order, frozenset(scope.split()), frozenset("abc"), is_whole))
+    order = with_parent_dependencies(graph("a; b: c; gone"), found, NODES)
+    return plan_parent_removal(
+        found, TeardownSelection(NODES, order, frozenset(scope.split()), frozenset("abc"), is_whole)
+    )
 
 
-def told(found: Detachment) -> tuple[str, str]:
-    first = " ".join(maker.item.name for maker in found.first)
+def told(found: ParentRemovalPlan) -> tuple[str, str]:
+    first = " ".join(maker.key.name for maker in found.delete_first)
     return first, " ".join(unmet.name.split()[1].removeprefix("argocd/") for unmet in found.refused)
 
 
@@ -85,7 +95,7 @@ def told(found: Detachment) -> tuple[str, str]:
     ],
 )
 def test_what_defines_nodes_when_asked_goes_after_them_unless_it_needs_them(made: str, order: str) -> None:
-    assert ordered(graph("a; b: c; gone"), makers(made), NODES) == graph(order)
+    assert with_parent_dependencies(graph("a; b: c; gone"), makers(made), NODES) == graph(order)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from windlass.core.platform.teardown import volumes
-from windlass.core.platform.teardown.volumes import Claim, Meant, Template, Volume
+from windlass.core.platform.teardown.volumes import ClaimSelection, ClaimTemplate, Volume, VolumeClaim
 
-DB = Template("data", "db", "own")
+DB = ClaimTemplate("data", "db", "own")
 
 
 @pytest.mark.parametrize(
@@ -22,17 +22,17 @@ DB = Template("data", "db", "own")
     ],
 )
 def test_a_template_makes_claims_with_a_number(place: tuple[str, str], is_made: bool) -> None:
-    assert DB.made(place) is is_made
-    claim = Claim(place, "uid")
-    assert volumes.claims_of_sets([claim], [DB]) == ((claim,) if is_made else ())
+    assert DB.matches(place) is is_made
+    claim = VolumeClaim(place, "uid")
+    assert volumes.stateful_set_claims([claim], [DB]) == ((claim,) if is_made else ())
 
 
 def test_a_volume_is_in_danger_with_its_claim_or_its_namespace() -> None:
     places = [("own", "data-db-0"), ("default", "mine"), ("default", "theirs"), ("alone", "any")]
-    claims = [Claim(place, "") for place in places]
+    claims = [VolumeClaim(place, "") for place in places]
     bound = [Volume("/".join(place), place, is_retained=False) for place in places]
-    meant = Meant(frozenset({("default", "mine")}), (DB,), frozenset({"alone"}))
-    assert [each.name for each in volumes.endangered(claims, bound, meant)] == [
+    meant = ClaimSelection(frozenset({("default", "mine")}), (DB,), frozenset({"alone"}))
+    assert [each.name for each in volumes.affected_volumes(claims, bound, meant)] == [
         "own/data-db-0",
         "default/mine",
         "alone/any",
@@ -42,4 +42,4 @@ def test_a_volume_is_in_danger_with_its_claim_or_its_namespace() -> None:
 @pytest.mark.parametrize(("driver", "name"), [("disk", "default-disk"), ("nfs", "nfs"), ("tape", ""), ("", "")])
 def test_the_default_class_of_a_driver_comes_first(driver: str, name: str) -> None:
     classes = [("a-disk", "disk", False), ("default-disk", "disk", True), ("nfs", "nfs", False)]
-    assert volumes.class_for(driver, classes) == name
+    assert volumes.snapshot_class(driver, classes) == name

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-class Kind(StrEnum):
+class ArgoKind(StrEnum):
     APPLICATION = "Application"
-    SET = "ApplicationSet"
+    APPLICATION_SET = "ApplicationSet"
 
 
-class Thing(NamedTuple):
+class ArgoRef(NamedTuple):
     """An Application or an ApplicationSet."""
 
-    kind: Kind
+    kind: ArgoKind
     namespace: str
     name: str
 
@@ -28,129 +28,131 @@ class Thing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class LabelExpression:
     """A match expression of an ApplicationSet step, evaluated on the labels of its Applications."""
 
     key: str
     values: frozenset[str]
     is_negated: bool = False
 
-    def fits(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         return (labels.get(self.key) in self.values) is not self.is_negated
 
 
 @dataclass(frozen=True, slots=True)
-class FoundApplication:
-    thing: Thing
+class ObservedApplication:
+    ref: ArgoRef
     project: str = "default"
     labels: Mapping[str, str] = field(default_factory=dict)
-    wave: int = 0
+    sync_wave: int = 0
     """Sync wave within its parent."""
-    owner: Thing | None = None
+    owner: ArgoRef | None = None
     """The ApplicationSet that owns it."""
     tracked_by: str = ""
     """The Application in its Argo CD tracking mark: NAME, or NAMESPACE_NAME outside the namespace of Argo CD."""
-    lists: frozenset[Thing] = frozenset()
+    listed_children: frozenset[ArgoRef] = frozenset()
     """Applications and ApplicationSets among its resources."""
     depends_on: tuple[str, ...] | None = None
     """Dependencies from its annotation; `None` without the annotation."""
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSet:
-    thing: Thing
-    wave: int = 0
+class ObservedApplicationSet:
+    ref: ArgoRef
+    sync_wave: int = 0
     tracked_by: str = ""
-    steps: tuple[tuple[Match, ...], ...] = ()
+    steps: tuple[tuple[LabelExpression, ...], ...] = ()
     """Steps in which it syncs its Applications; empty if it does not order them."""
 
 
 @dataclass(frozen=True)
-class Inventory:
-    applications: tuple[FoundApplication, ...]
-    sets: tuple[FoundSet, ...] = ()
-    home: str = "argocd"
+class ArgoInventory:
+    applications: tuple[ObservedApplication, ...]
+    application_sets: tuple[ObservedApplicationSet, ...] = ()
+    argocd_namespace: str = "argocd"
     """The namespace of the Argo CD that reconciles the Applications."""
-    assumed: str = "argocd"
+    default_namespace: str = "argocd"
     """The namespace of Applications for which a platform file gives none."""
-    parents_count_children: bool = False
+    parent_health_includes_children: bool = False
     """Whether the health of a parent includes that of its children; if so, no child can depend on its parent."""
 
     @cached_property
-    def by_thing(self) -> Mapping[Thing, FoundApplication | FoundSet]:
+    def by_ref(self) -> Mapping[ArgoRef, ObservedApplication | ObservedApplicationSet]:
         """Includes ApplicationSets that could not be read but are named as owners of Applications."""
-        found: dict[Thing, FoundApplication | FoundSet] = {}
+        found: dict[ArgoRef, ObservedApplication | ObservedApplicationSet] = {}
         for each in self.applications:
-            found[each.thing] = each
+            found[each.ref] = each
             if each.owner:
-                found[each.owner] = FoundSet(each.owner)
-        return found | {each.thing: each for each in self.sets}
+                found[each.owner] = ObservedApplicationSet(each.owner)
+        return found | {each.ref: each for each in self.application_sets}
 
 
 @dataclass(frozen=True)
-class Lineage:
+class OwnershipTree:
     """A forest: `parents[x]` is the parent of x. Objects without a parent have no entry."""
 
-    makers: Mapping[Thing, Thing]
+    parents: Mapping[ArgoRef, ArgoRef]
 
     @cached_property
-    def made(self) -> Mapping[Thing, tuple[Thing, ...]]:
-        found: dict[Thing, list[Thing]] = {}
-        for thing in sorted(self.makers):
-            found.setdefault(self.makers[thing], []).append(thing)
-        return {maker: tuple(things) for maker, things in found.items()}
+    def children(self) -> Mapping[ArgoRef, tuple[ArgoRef, ...]]:
+        children: dict[ArgoRef, list[ArgoRef]] = {}
+        for ref in sorted(self.parents):
+            children.setdefault(self.parents[ref], []).append(ref)
+        return {parent: tuple(refs) for parent, refs in children.items()}
 
-    def is_parent(self, thing: Thing) -> bool:
-        return thing.kind is Kind.APPLICATION and thing in self.made
+    def is_parent(self, ref: ArgoRef) -> bool:
+        return ref.kind is ArgoKind.APPLICATION and ref in self.children
 
-    def below(self, thing: Thing) -> Iterator[Thing]:
+    def applications_below(self, ref: ArgoRef) -> Iterator[ArgoRef]:
         """All Applications below an object, and the object itself if it is an Application."""
-        queue = [thing]
+        queue = [ref]
         while queue:
             each = queue.pop()
-            if each.kind is Kind.APPLICATION:
+            if each.kind is ArgoKind.APPLICATION:
                 yield each
-            queue += self.made.get(each, ())
+            queue += self.children.get(each, ())
 
-    def parent_of(self, thing: Thing) -> Thing | None:
+    def parent_application(self, ref: ArgoRef) -> ArgoRef | None:
         """The nearest Application above the object."""
-        maker = self.makers.get(thing)
-        return self.makers.get(maker) if maker and maker.kind is Kind.SET else maker
+        parent = self.parents.get(ref)
+        return self.parents.get(parent) if parent and parent.kind is ArgoKind.APPLICATION_SET else parent
 
 
-def lineage_of(inventory: Inventory) -> tuple[Lineage, tuple[str, ...]]:
+def build_ownership(inventory: ArgoInventory) -> tuple[OwnershipTree, tuple[str, ...]]:
     """The ownership, and notices: where Applications list each other in a cycle, one of the links is left out."""
-    listed_by: dict[Thing, list[Thing]] = {}
+    listed_by: dict[ArgoRef, list[ArgoRef]] = {}
     for application in inventory.applications:
-        for thing in application.lists - {application.thing}:
-            listed_by.setdefault(thing, []).append(application.thing)
-    makers: dict[Thing, Thing] = {}
+        for ref in application.listed_children - {application.ref}:
+            listed_by.setdefault(ref, []).append(application.ref)
+    parents: dict[ArgoRef, ArgoRef] = {}
     notices = []
-    for thing, found in sorted(inventory.by_thing.items()):
-        maker = _maker(found, sorted(listed_by.get(thing, ())), inventory)
-        if maker is None:
+    for ref, record in sorted(inventory.by_ref.items()):
+        parent = _find_parent(record, sorted(listed_by.get(ref, ())), inventory)
+        if parent is None:
             continue
-        if thing in _above(maker, makers):
-            notices.append(f"{thing} and {maker} list each other: that one is its parent is left out")
+        if ref in _ancestors(parent, parents):
+            notices.append(f"{ref} and {parent} list each other: that one is its parent is left out")
         else:
-            makers[thing] = maker
-    return Lineage(makers), tuple(notices)
+            parents[ref] = parent
+    return OwnershipTree(parents), tuple(notices)
 
 
-def _maker(found: FoundApplication | FoundSet, listed_by: list[Thing], inventory: Inventory) -> Thing | None:
+def _find_parent(
+    record: ObservedApplication | ObservedApplicationSet, listed_by: list[ArgoRef], inventory: ArgoInventory
+) -> ArgoRef | None:
     """Its owner, else the Application that tracks it (unless only others list it), else the first that lists it."""
-    if isinstance(found, FoundApplication) and found.owner:
-        return found.owner
-    namespace, _, name = found.tracked_by.rpartition("_")
-    marked = Thing(Kind.APPLICATION, namespace or inventory.home, name)
-    if marked != found.thing and (marked in listed_by or (not listed_by and marked in inventory.by_thing)):
-        return marked
+    if isinstance(record, ObservedApplication) and record.owner:
+        return record.owner
+    namespace, _, name = record.tracked_by.rpartition("_")
+    tracked = ArgoRef(ArgoKind.APPLICATION, namespace or inventory.argocd_namespace, name)
+    if tracked != record.ref and (tracked in listed_by or (not listed_by and tracked in inventory.by_ref)):
+        return tracked
     return listed_by[0] if listed_by else None
 
 
-def _above(thing: Thing, makers: Mapping[Thing, Thing]) -> Iterable[Thing]:
+def _ancestors(ref: ArgoRef, parents: Mapping[ArgoRef, ArgoRef]) -> Iterable[ArgoRef]:
     """The object itself and its parents, up to the top."""
-    each: Thing | None = thing
+    each: ArgoRef | None = ref
     while each is not None:
         yield each
-        each = makers.get(each)
+        each = parents.get(each)

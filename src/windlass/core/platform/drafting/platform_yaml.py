@@ -8,68 +8,68 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from windlass.core.platform.drafting.drafts import Draft, DraftStack, Edge, Entry
+    from windlass.core.platform.drafting.drafts import Draft, DraftNode, DraftStack, Edge
 
 PROFILE = "simple"
-WIDTH = 112
-NO_LONGER = "its annotation adds nothing; from here on it does not count"
-_BARE = re.compile(r"[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?")
-_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML does not read these as strings
+MAX_LINE_WIDTH = 112
+IGNORED_ANNOTATION = "its annotation adds nothing; from here on it does not count"
+_PLAIN_SCALAR = re.compile(r"[a-z][a-z0-9.-]*(/[a-z0-9.-]+)?")
+_RESERVED_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML does not read these as strings
 
 
-def platform_text(draft: Draft, heading: Iterable[str], name: str = "imported") -> str:
-    lines = [f"# {_plain(line)}" for line in heading]
-    lines += ["apiVersion: windlass.dev/v1alpha1", "kind: Platform", f"metadata: {{name: {_word(name)}}}", "spec:"]
+def render_platform(draft: Draft, heading: Iterable[str], name: str = "imported") -> str:
+    lines = [f"# {_printable(line)}" for line in heading]
+    lines += ["apiVersion: windlass.dev/v1alpha1", "kind: Platform", f"metadata: {{name: {_scalar(name)}}}", "spec:"]
     lines += ["  stacks:"]
     for stack in draft.stacks:
-        lines += (f"    {line}" for line in _stack(stack))
+        lines += (f"    {line}" for line in _stack_lines(stack))
     return "\n".join(lines) + "\n"
 
 
-def _stack(stack: DraftStack) -> Iterator[str]:
-    yield f"# {_plain(stack.about)}"
-    yield f"- name: {_word(stack.name)}"
-    if stack.needs:
+def _stack_lines(stack: DraftStack) -> Iterator[str]:
+    yield f"# {_printable(stack.description)}"
+    yield f"- name: {_scalar(stack.name)}"
+    if stack.dependencies:
         yield "  dependsOn:"
-        yield from (f"    {line}" for line in _needs(stack.needs))
+        yield from (f"    {line}" for line in _dependency_lines(stack.dependencies))
     yield "  applications:"
-    for entry in stack.entries:
-        yield from (f"    {line}" for line in _entry(entry))
+    for node in stack.nodes:
+        yield from (f"    {line}" for line in _node_lines(node))
 
 
-def _entry(entry: Entry) -> Iterator[str]:
+def _node_lines(node: DraftNode) -> Iterator[str]:
     """One line if it is short and has at most one reason; otherwise one line for each field and dependency."""
-    fields = [f"name: {_word(entry.name)}", f"profile: {PROFILE}"]
-    fields += [f"application: {_word(entry.target)}"] if entry.target else []
-    yield from (f"# left out: {_plain(line)}" for line in entry.left_out)
-    if entry.needs is None:
+    fields = [f"name: {_scalar(node.name)}", f"profile: {PROFILE}"]
+    fields += [f"application: {_scalar(node.target)}"] if node.target else []
+    yield from (f"# left out: {_printable(line)}" for line in node.omitted)
+    if node.dependencies is None:
         yield f"- {{{', '.join(fields)}}}"
         return
-    reasons = {reason for _, reason in entry.needs} or {NO_LONGER}
-    needs = f"dependsOn: [{', '.join(_word(name) for name, _ in entry.needs)}]"
-    line = f"- {{{', '.join([*fields, needs])}}}{_comment(*reasons)}"
-    if len(reasons) == 1 and (len(line) <= WIDTH or not entry.needs):
+    reasons = {reason for _, reason in node.dependencies} or {IGNORED_ANNOTATION}
+    dependencies = f"dependsOn: [{', '.join(_scalar(name) for name, _ in node.dependencies)}]"
+    line = f"- {{{', '.join([*fields, dependencies])}}}{_comment(*reasons)}"
+    if len(reasons) == 1 and (len(line) <= MAX_LINE_WIDTH or not node.dependencies):
         yield line
         return
     yield f"- {fields[0]}"
     yield from (f"  {field}" for field in fields[1:])
     yield "  dependsOn:"
-    yield from (f"    {line}" for line in _needs(entry.needs))
+    yield from (f"    {line}" for line in _dependency_lines(node.dependencies))
 
 
-def _needs(needs: tuple[Edge, ...]) -> Iterator[str]:
+def _dependency_lines(dependencies: tuple[Edge, ...]) -> Iterator[str]:
     """One dependency on each line, with its reason."""
-    return (f"- {_word(name)}{_comment(reason)}" for name, reason in needs)
+    return (f"- {_scalar(name)}{_comment(reason)}" for name, reason in dependencies)
 
 
 def _comment(*reasons: str) -> str:
-    return f"  # {_plain(', '.join(reasons))}"
+    return f"  # {_printable(', '.join(reasons))}"
 
 
-def _word(text: str) -> str:
-    return text if _BARE.fullmatch(text) and text not in _WORDS else f'"{text}"'
+def _scalar(text: str) -> str:
+    return text if _PLAIN_SCALAR.fullmatch(text) and text not in _RESERVED_WORDS else f'"{text}"'
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     """Replace line breaks and other control characters, which names in a cluster may contain."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)

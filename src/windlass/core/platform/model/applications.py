@@ -22,7 +22,7 @@ class Barrier(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class NodeTiming:
     """Timeouts of one node, how long it must stay healthy, and how long it usually takes."""
 
     sync: timedelta = timedelta(minutes=5)
@@ -66,12 +66,12 @@ class ResourceRef:
     namespace: str | None = None
 
     def __str__(self) -> str:
-        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
-        return f"{self.kind} {place} ({self.api_version})"
+        key = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {key} ({self.api_version})"
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class ApplicationNode:
     """A node of the platform. Its name is unique in the platform; `target` is its object in the cluster."""
 
     name: str
@@ -79,7 +79,7 @@ class Application:
     target: ApplicationRef | ResourceRef
     profile: str = "simple"
     critical: bool = False
-    patience: Patience = Patience()
+    timing: NodeTiming = NodeTiming()
     retries: Retries = Retries()
 
 
@@ -96,31 +96,31 @@ class Platform:
 
     name: str
     stacks: tuple[Stack, ...]
-    applications: Mapping[str, Application]
+    applications: Mapping[str, ApplicationNode]
     graph: Graph
-    subset: frozenset[str]
+    managed_nodes: frozenset[str]
     max_parallel: int = 10
     barrier: Barrier = Barrier.NONE
 
     @cached_property
-    def expected(self) -> Mapping[str, timedelta]:
-        return {name: application.patience.expected for name, application in self.applications.items()}
+    def expected_durations(self) -> Mapping[str, timedelta]:
+        return {name: application.timing.expected for name, application in self.applications.items()}
 
     @cached_property
     def resource_nodes(self) -> frozenset[str]:
         return frozenset(name for name, node in self.applications.items() if isinstance(node.target, ResourceRef))
 
 
-def stack_needs(stacks: tuple[Stack, ...]) -> Mapping[str, tuple[str, ...]]:
+def stack_dependencies(stacks: tuple[Stack, ...]) -> Mapping[str, tuple[str, ...]]:
     """By stack: the nodes that all nodes of the stack depend on. An empty stack passes on its own dependencies.
 
     The dependencies between stacks must be acyclic and complete.
     """
     by_name = {stack.name: stack for stack in stacks}
-    needed: dict[str, tuple[str, ...]] = {}
+    dependencies: dict[str, tuple[str, ...]] = {}
     for name in Graph.build({stack.name: stack.depends_on for stack in stacks}).order:
-        found: set[str] = set()
+        nodes: set[str] = set()
         for dependency in by_name[name].depends_on:
-            found.update(by_name[dependency].applications or needed[dependency])
-        needed[name] = tuple(sorted(found))
-    return needed
+            nodes.update(by_name[dependency].applications or dependencies[dependency])
+        dependencies[name] = tuple(sorted(nodes))
+    return dependencies

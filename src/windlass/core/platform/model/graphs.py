@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.model.cycles import cycles_of
+from windlass.core.platform.model.cycles import find_cycles
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
 
@@ -19,7 +19,7 @@ ZERO = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownName:
+class UnknownDependency:
     """`name` depends on a node that does not exist."""
 
     name: str
@@ -41,7 +41,7 @@ class Cycle:
         return f"dependencies go round in a circle: {' -> '.join(self.path)}"
 
 
-Problem = UnknownName | Cycle
+GraphProblem = UnknownDependency | Cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,58 +52,60 @@ class CriticalPath:
     duration: timedelta
 
 
-def problems_of(needs: Mapping[str, Iterable[str]]) -> tuple[Problem, ...]:
+def graph_problems(dependencies: Mapping[str, Iterable[str]]) -> tuple[GraphProblem, ...]:
     """Unknown dependencies, and one cycle for each strongly connected component."""
     unknown = [
-        UnknownName(name, dependency, did_you_mean(dependency, needs.keys() - {name}))
-        for name in sorted(needs)
-        for dependency in sorted(set(needs[name]))
-        if dependency not in needs
+        UnknownDependency(name, dependency, did_you_mean(dependency, dependencies.keys() - {name}))
+        for name in sorted(dependencies)
+        for dependency in sorted(set(dependencies[name]))
+        if dependency not in dependencies
     ]
-    known = {name: sorted(each for each in set(needs[name]) if each in needs) for name in sorted(needs)}
-    return (*unknown, *(Cycle(path) for path in cycles_of(known)))
+    known_dependencies = {
+        name: sorted(each for each in set(dependencies[name]) if each in dependencies) for name in sorted(dependencies)
+    }
+    return (*unknown, *(Cycle(path) for path in find_cycles(known_dependencies)))
 
 
 @dataclass(frozen=True)
 class Graph:
     """An acyclic graph; `dependencies[a]` are the direct dependencies of `a`, sorted. Create it with `build`."""
 
-    needs: Mapping[str, tuple[str, ...]]
+    dependencies: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def build(cls, needs: Mapping[str, Iterable[str]]) -> Graph:
-        if problems := problems_of(needs):
+    def build(cls, dependencies: Mapping[str, Iterable[str]]) -> Graph:
+        if problems := graph_problems(dependencies):
             raise InvalidInput("; ".join(map(str, problems)), hint=problems[0].hint)
-        return cls({name: tuple(sorted(set(needs[name]))) for name in sorted(needs)})
+        return cls({name: tuple(sorted(set(dependencies[name]))) for name in sorted(dependencies)})
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self.needs)
+        return tuple(self.dependencies)
 
     @cached_property
     def dependents(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, list[str]] = {name: [] for name in self.needs}
-        for name, needed in self.needs.items():
+        dependents: dict[str, list[str]] = {name: [] for name in self.dependencies}
+        for name, needed in self.dependencies.items():
             for dependency in needed:
-                found[dependency].append(name)
-        return {name: tuple(waiting) for name, waiting in found.items()}
+                dependents[dependency].append(name)
+        return {name: tuple(waiting) for name, waiting in dependents.items()}
 
     @cached_property
     def waves(self) -> tuple[tuple[str, ...], ...]:
         """Wave n contains the nodes whose last dependency is in wave n - 1; names sorted."""
-        missing = {name: len(needed) for name, needed in self.needs.items()}
-        wave = [name for name, count in missing.items() if not count]
-        found = []
+        pending_counts = {name: len(needed) for name, needed in self.dependencies.items()}
+        wave = [name for name, count in pending_counts.items() if not count]
+        waves = []
         while wave:
-            found.append(tuple(wave))
-            following = []
+            waves.append(tuple(wave))
+            next_wave = []
             for name in wave:
                 for dependent in self.dependents[name]:
-                    missing[dependent] -= 1
-                    if not missing[dependent]:
-                        following.append(dependent)
-            wave = sorted(following)
-        return tuple(found)
+                    pending_counts[dependent] -= 1
+                    if not pending_counts[dependent]:
+                        next_wave.append(dependent)
+            wave = sorted(next_wave)
+        return tuple(waves)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -118,49 +120,49 @@ class Graph:
         found = set(names)
         queue = deque(found)
         while queue:
-            for dependency in self.needs[queue.popleft()]:
+            for dependency in self.dependencies[queue.popleft()]:
                 if dependency not in found:
                     found.add(dependency)
                     queue.append(dependency)
         return frozenset(found)
 
-    def restricted_to(self, names: Collection[str]) -> Graph:
+    def subgraph(self, names: Collection[str]) -> Graph:
         """Only these nodes. An indirect dependency through a removed node becomes direct, so the order is preserved."""
-        inside = frozenset(names)
-        behind: dict[str, frozenset[str]] = {}  # removed node: the selected nodes it depends on
-        needs: dict[str, tuple[str, ...]] = {}
+        selected = frozenset(names)
+        replacements: dict[str, frozenset[str]] = {}  # removed node: the selected nodes it depends on
+        dependencies: dict[str, tuple[str, ...]] = {}
         for name in self.order:
-            found: set[str] = set()
-            for dependency in self.needs[name]:
-                found |= {dependency} if dependency in inside else behind[dependency]
-            if name in inside:
-                needs[name] = tuple(sorted(found))
+            selected_dependencies: set[str] = set()
+            for dependency in self.dependencies[name]:
+                selected_dependencies |= {dependency} if dependency in selected else replacements[dependency]
+            if name in selected:
+                dependencies[name] = tuple(sorted(selected_dependencies))
             else:
-                behind[name] = frozenset(found)
-        return Graph(dict(sorted(needs.items())))
+                replacements[name] = frozenset(selected_dependencies)
+        return Graph(dict(sorted(dependencies.items())))
 
-    def needed_from_outside(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+    def external_dependencies(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Direct dependencies outside the given nodes, and which of these nodes depend on each."""
-        inside = frozenset(names)
-        found: dict[str, list[str]] = {}
-        for name in sorted(inside):
-            for dependency in self.needs[name]:
-                if dependency not in inside:
-                    found.setdefault(dependency, []).append(name)
-        return {name: tuple(found[name]) for name in sorted(found)}
+        selected = frozenset(names)
+        needed_by: dict[str, list[str]] = {}
+        for name in sorted(selected):
+            for dependency in self.dependencies[name]:
+                if dependency not in selected:
+                    needed_by.setdefault(dependency, []).append(name)
+        return {name: tuple(needed_by[name]) for name in sorted(needed_by)}
 
-    def remaining(self, durations: Mapping[str, timedelta]) -> Mapping[str, timedelta]:
+    def remaining_durations(self, durations: Mapping[str, timedelta]) -> Mapping[str, timedelta]:
         """Time from the start of each node to the end of its longest chain of dependents; the longest starts first."""
-        found: dict[str, timedelta] = {}
+        remaining: dict[str, timedelta] = {}
         for name in reversed(self.order):
-            behind = max((found[dependent] for dependent in self.dependents[name]), default=ZERO)
-            found[name] = durations[name] + behind
-        return found
+            longest_dependent = max((remaining[dependent] for dependent in self.dependents[name]), default=ZERO)
+            remaining[name] = durations[name] + longest_dependent
+        return remaining
 
     def critical_path(self, durations: Mapping[str, timedelta]) -> CriticalPath:
-        remaining = self.remaining(durations)
+        remaining = self.remaining_durations(durations)
         path: list[str] = []
-        candidates: Iterable[str] = self.needs
+        candidates: Iterable[str] = self.dependencies
         while candidates := sorted(candidates, key=lambda name: (-remaining[name], name)):
             path.append(candidates[0])
             candidates = self.dependents[path[-1]]
@@ -168,14 +170,14 @@ class Graph:
 
     def implied_edges(self) -> tuple[tuple[str, str], ...]:
         """Redundant edges (name, dependency): another dependency of the name already depends on that one."""
-        bits = {name: 1 << place for place, name in enumerate(self.order)}
+        bits = {name: 1 << index for index, name in enumerate(self.order)}
         reach: dict[str, int] = {}
-        found = []
+        implied = []
         for name in self.order:
             reach[name] = bits[name]
-            through = 0
-            for dependency in self.needs[name]:
+            indirect = 0
+            for dependency in self.dependencies[name]:
                 reach[name] |= reach[dependency]
-                through |= reach[dependency] & ~bits[dependency]
-            found += [(name, dependency) for dependency in self.needs[name] if through & bits[dependency]]
-        return tuple(sorted(found))
+                indirect |= reach[dependency] & ~bits[dependency]
+            implied += [(name, dependency) for dependency in self.dependencies[name] if indirect & bits[dependency]]
+        return tuple(sorted(implied))

@@ -21,8 +21,8 @@ class Health(StrEnum):
     FAILED = "Failed"
 
 
-_BADNESS = {health: place for place, health in enumerate(Health)}
-_TOGETHER = {Health.MISSING: Health.DEGRADED}  # a group with a missing member is degraded
+_SEVERITY = {health: place for place, health in enumerate(Health)}
+_GROUP_HEALTH = {Health.MISSING: Health.DEGRADED}  # a group with a missing member is degraded
 
 
 def parse_health(word: str | None) -> Health:
@@ -30,12 +30,12 @@ def parse_health(word: str | None) -> Health:
     return Health(word) if word in set(Health) else Health.UNKNOWN
 
 
-def worst_of(healths: Iterable[Health]) -> Health:
+def worst_health(healths: Iterable[Health]) -> Health:
     """Healthy if there are none: nothing in an empty stack is unhealthy."""
-    return max(healths, key=_BADNESS.__getitem__, default=Health.HEALTHY)
+    return max(healths, key=_SEVERITY.__getitem__, default=Health.HEALTHY)
 
 
-def health_of_group(healths: Iterable[Health]) -> Health:
+def group_health(healths: Iterable[Health]) -> Health:
     """The health of a stack or of the platform."""
-    worst = worst_of(healths)
-    return _TOGETHER.get(worst, worst)
+    worst = worst_health(healths)
+    return _GROUP_HEALTH.get(worst, worst)

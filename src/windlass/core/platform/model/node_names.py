@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-LONGEST = 253
-_ALIEN = re.compile(r"[^a-z0-9.-]+")
+MAX_NAME_LENGTH = 253
+_INVALID_CHARACTERS = re.compile(r"[^a-z0-9.-]+")
 
 
-def legal(name: str) -> str:
+def sanitize_name(name: str) -> str:
     """The name with invalid characters replaced, in lower case and not too long."""
-    return _ALIEN.sub("-", name.lower())[:LONGEST].strip("-.") or "unnamed"
+    return _INVALID_CHARACTERS.sub("-", name.lower())[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
 
 
-def unique(wishes: Iterable[str], taken: Collection[str]) -> str:
+def unique_name(candidates: Iterable[str], taken: Collection[str]) -> str:
     """The first candidate that is not taken; otherwise the last candidate with a number."""
     last = ""
-    for wish in wishes:
-        last = legal(wish)
+    for candidate in candidates:
+        last = sanitize_name(candidate)
         if last not in taken:
             return last
     number = 2
-    while (name := f"{last[: LONGEST - 8]}-{number}") in taken:
+    while (name := f"{last[: MAX_NAME_LENGTH - 8]}-{number}") in taken:
         number += 1
     return name

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.model.applications import Platform
 
-FORMS = "platform, stack:NAME or app:NAME"
+SCOPE_FORMS = "platform, stack:NAME or app:NAME"
 
 
-class Extent(StrEnum):
+class ScopeKind(StrEnum):
     PLATFORM = "platform"
     STACK = "stack"
     APP = "app"
@@ -25,46 +25,46 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    extent: Extent = Extent.PLATFORM
+    kind: ScopeKind = ScopeKind.PLATFORM
     name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.extent}:{self.name}" if self.name else str(self.extent)
+        return f"{self.kind}:{self.name}" if self.name else str(self.kind)
 
     @property
-    def is_whole(self) -> bool:
-        return self.extent is Extent.PLATFORM
+    def is_platform(self) -> bool:
+        return self.kind is ScopeKind.PLATFORM
 
 
 def parse_scope(text: str) -> Scope:
-    extent, colon, name = text.partition(":")
-    if text == Extent.PLATFORM:
+    kind, colon, name = text.partition(":")
+    if text == ScopeKind.PLATFORM:
         return Scope()
-    if extent in {Extent.STACK, Extent.APP} and colon and name:
-        return Scope(Extent(extent), name)
-    raise InvalidInput(f"{text!r} is not a scope", hint=f"it is {FORMS}")
+    if kind in {ScopeKind.STACK, ScopeKind.APP} and colon and name:
+        return Scope(ScopeKind(kind), name)
+    raise InvalidInput(f"{text!r} is not a scope", hint=f"it is {SCOPE_FORMS}")
 
 
-def selected(platform: Platform, scope: Scope) -> frozenset[str]:
+def selected_nodes(platform: Platform, scope: Scope) -> frozenset[str]:
     """The managed nodes in the scope. Raises `InvalidInput` if the name is unknown or none of its nodes is managed."""
-    if scope.is_whole:
-        return platform.subset
-    if scope.extent is Extent.STACK:
+    if scope.is_platform:
+        return platform.managed_nodes
+    if scope.kind is ScopeKind.STACK:
         stacks = {stack.name: frozenset(stack.applications) for stack in platform.stacks}
-        return _within(platform, scope, _found("stack", scope.name, stacks))
+        return _managed_only(platform, scope, _lookup("stack", scope.name, stacks))
     applications = {name: frozenset({name}) for name in platform.applications}
-    return _within(platform, scope, _found("application", scope.name, applications))
+    return _managed_only(platform, scope, _lookup("application", scope.name, applications))
 
 
-def _found(what: str, name: str, names: Mapping[str, frozenset[str]]) -> frozenset[str]:
+def _lookup(what: str, name: str, names: Mapping[str, frozenset[str]]) -> frozenset[str]:
     if name not in names:
         raise InvalidInput(f"there is no {what} {name}", hint=did_you_mean(name, names))
     return names[name]
 
 
-def _within(platform: Platform, scope: Scope, names: frozenset[str]) -> frozenset[str]:
-    if names and not names & platform.subset:
+def _managed_only(platform: Platform, scope: Scope, names: frozenset[str]) -> frozenset[str]:
+    if names and not names & platform.managed_nodes:
         raise InvalidInput(
             f"{scope} is outside the part that the platform file selects", hint="see `only` in that file"
         )
-    return names & platform.subset
+    return names & platform.managed_nodes

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIXED_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
-class Sync(StrEnum):
+class SyncStatus(StrEnum):
     SYNCED = "Synced"
     OUT_OF_SYNC = "OutOfSync"
     UNKNOWN = "Unknown"
 
 
-class Phase(StrEnum):
+class OperationPhase(StrEnum):
     RUNNING = "Running"
     TERMINATING = "Terminating"
     SUCCEEDED = "Succeeded"
@@ -31,7 +31,7 @@ class Phase(StrEnum):
     ERROR = "Error"
 
 
-RUNNING = frozenset({Phase.RUNNING, Phase.TERMINATING})
+RUNNING_PHASES = frozenset({OperationPhase.RUNNING, OperationPhase.TERMINATING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class Source:
     is_chart: bool = False
 
     @property
-    def is_moving(self) -> bool:
+    def has_mutable_revision(self) -> bool:
         """Whether the revision is a branch, tag or range, which may change; a commit or exact chart version may not."""
-        fixed = FIXED_VERSION if self.is_chart else COMMIT
+        fixed = FIXED_VERSION if self.is_chart else COMMIT_HASH
         return not fixed.fullmatch(self.target_revision)
 
 
@@ -63,7 +63,7 @@ class Hook:
 class Operation:
     """The last operation in the status, finished or not. `revisions` are those of its result."""
 
-    phase: Phase
+    phase: OperationPhase
     started_at: datetime
     finished_at: datetime | None = None
     revisions: tuple[str, ...] = ()
@@ -76,8 +76,8 @@ class Operation:
     hooks: tuple[Hook, ...] = ()
 
     @property
-    def is_over(self) -> bool:
-        return self.phase not in RUNNING
+    def is_finished(self) -> bool:
+        return self.phase not in RUNNING_PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ class ApplicationState:
 
     revisions: tuple[str, ...] = ()
     """The revisions of the last comparison, one for each source."""
-    sync: Sync = Sync.UNKNOWN
+    sync: SyncStatus = SyncStatus.UNKNOWN
     health: Health = Health.UNKNOWN
     health_message: str = ""
     sources: tuple[Source, ...] = ()
-    compared_to: tuple[Source, ...] = ()
+    compared_sources: tuple[Source, ...] = ()
     """The sources of the last comparison; the sources in the spec may be newer."""
     operation_requested: bool = False
     operation: Operation | None = None
@@ -126,20 +126,20 @@ class ApplicationState:
     is_deleting: bool = False
     is_remote: bool = False
     """It deploys to another cluster, so the health that Argo CD reports cannot be verified."""
-    kinds: frozenset[ResourceKind] = frozenset()
+    resource_kinds: frozenset[ResourceKind] = frozenset()
 
     @property
-    def is_abandoned(self) -> bool:
+    def has_abandoned_operation(self) -> bool:
         """The status shows an unfinished operation that Argo CD no longer runs: its request was removed."""
-        return not self.operation_requested and self.operation is not None and not self.operation.is_over
+        return not self.operation_requested and self.operation is not None and not self.operation.is_finished
 
     @property
     def errors(self) -> tuple[Condition, ...]:
         return tuple(condition for condition in self.conditions if condition.is_error)
 
     @property
-    def is_moving(self) -> bool:
-        return any(source.is_moving for source in self.sources)
+    def has_mutable_revision(self) -> bool:
+        return any(source.has_mutable_revision for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,11 @@ class ResourceState:
     is_deleting: bool = False
 
 
-State = ApplicationState | ResourceState
+NodeState = ApplicationState | ResourceState
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class ParentApplication:
     """The Application whose sources define another Application: its sync creates the child and updates its spec."""
 
     namespace: str
@@ -164,9 +164,9 @@ class Parent:
     """The revisions of its last comparison: where the child's definition comes from."""
     is_automated: bool = False
     """It syncs its children without being asked (automated sync)."""
-    is_followed: bool = True
+    is_child_in_sync: bool = True
     """The child in the cluster matches its definition."""
-    moved_by_us_to: tuple[str, ...] = ()
+    last_run_revisions: tuple[str, ...] = ()
     """The revisions of its last operation if a Windlass run started that; otherwise empty."""
 
     def __str__(self) -> str:
@@ -179,20 +179,22 @@ class Snapshot:
 
     taken_at: datetime
     """The time of the API server."""
-    states: Mapping[str, State] = field(default_factory=dict)
-    parents: Mapping[str, Parent] = field(default_factory=dict)
+    states: Mapping[str, NodeState] = field(default_factory=dict)
+    parents: Mapping[str, ParentApplication] = field(default_factory=dict)
     """Parents of the nodes that another Application defines, whether the node exists or not."""
 
 
-def wanted_revisions(state: ApplicationState) -> tuple[str, ...]:
+def desired_revisions(state: ApplicationState) -> tuple[str, ...]:
     """The revisions an Application should have unless the run resolved others.
 
     A fixed revision is used as it is; for a branch, tag or range, the revision that Argo CD last resolved. Empty if
     unknown: the Application was not compared yet, or Argo CD could not resolve a branch and repeats its name.
     """
-    if not state.is_moving:
+    if not state.has_mutable_revision:
         return tuple(source.target_revision for source in state.sources)
     pairs = list(zip(state.sources, state.revisions, strict=False))
-    if len(pairs) != len(state.sources) or any(s.is_moving and s.target_revision == found for s, found in pairs):
+    if len(pairs) != len(state.sources) or any(
+        s.has_mutable_revision and s.target_revision == found for s, found in pairs
+    ):
         return ()
-    return tuple(found if source.is_moving else source.target_revision for source, found in pairs)
+    return tuple(found if source.has_mutable_revision else source.target_revision for source, found in pairs)

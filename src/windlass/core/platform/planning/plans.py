@@ -10,14 +10,21 @@ from typing import TYPE_CHECKING
 from windlass.core.platform import gates
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ResourceRef
-from windlass.core.platform.model.snapshots import ApplicationState, Phase, Snapshot, State, Sync, wanted_revisions
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    NodeState,
+    OperationPhase,
+    Snapshot,
+    SyncStatus,
+    desired_revisions,
+)
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from windlass.core.platform.model.applications import Application, Platform
+    from windlass.core.platform.model.applications import ApplicationNode, Platform
     from windlass.core.platform.model.graphs import CriticalPath, Graph
     from windlass.core.platform.model.scopes import Scope
 
@@ -74,140 +81,147 @@ class Plan:
         return tuple(step for step in self.steps if step.verb is not Verb.AWAIT)
 
 
-Todo = tuple[Verb, str, tuple[str, ...]]
+PlannedAction = tuple[Verb, str, tuple[str, ...]]
 """Verb, reason and revisions."""
-NOT_THERE = "it does not exist"
+DOES_NOT_EXIST = "it does not exist"
 
 
 @dataclass(frozen=True, slots=True)
-class _Goal:
+class _PlanRules:
     """The rules of deploy or teardown: what to do with a node in scope, and what is wrong with one outside."""
 
     graph: Graph
-    looked_at: Collection[str]
+    checked_nodes: Collection[str]
     """Nodes that can block the plan when they are outside the scope; the order through all other nodes is preserved."""
-    todo: Callable[[str], Todo | None]
-    amiss: Callable[[str], str]
+    required_action: Callable[[str], PlannedAction | None]
+    blocking_problem: Callable[[str], str]
 
 
-def for_deploy(
-    platform: Platform, snapshot: Snapshot, scope: Scope, wanted: Mapping[str, tuple[str, ...]] | None = None
+def plan_deploy(
+    platform: Platform,
+    snapshot: Snapshot,
+    scope: Scope,
+    resolved_revisions: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Plan:
     """`resolved_revisions`: revisions that this run resolved; for other nodes, those that the Application specifies."""
-    resolved = wanted or {}
-    goal = _Goal(
+    resolved = resolved_revisions or {}
+    rules = _PlanRules(
         platform.graph,
-        looked_at=platform.graph.names,
-        todo=lambda name: _to_deploy(platform.applications[name], snapshot, resolved.get(name)),
-        amiss=lambda name: _what_is_amiss(platform.applications[name], snapshot),
+        checked_nodes=platform.graph.names,
+        required_action=lambda name: _deploy_action(platform.applications[name], snapshot, resolved.get(name)),
+        blocking_problem=lambda name: _node_problem(platform.applications[name], snapshot),
     )
-    return _plan(platform, scope, goal)
+    return _build_plan(platform, scope, rules)
 
 
-def for_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
+def plan_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
     """Plan on the reversed graph: dependents are deleted before their dependencies."""
-    there = snapshot.states.keys() - platform.resource_nodes  # deleted together with the Application that created them
-    goal = _Goal(
+    existing = (
+        snapshot.states.keys() - platform.resource_nodes
+    )  # deleted together with the Application that created them
+    rules = _PlanRules(
         platform.graph.reversed(),
-        looked_at=there,
-        todo=lambda name: (Verb.REMOVE, "it is there", ()) if name in there else None,
-        amiss=lambda _: "it is there and depends on what would be removed",
+        checked_nodes=existing,
+        required_action=lambda name: (Verb.REMOVE, "it is there", ()) if name in existing else None,
+        blocking_problem=lambda _: "it is there and depends on what would be removed",
     )
-    return _plan(platform, scope, goal)
+    return _build_plan(platform, scope, rules)
 
 
-def _plan(platform: Platform, scope: Scope, goal: _Goal) -> Plan:
-    names = scopes.selected(platform, scope)
-    found = {name: what for name in sorted(names) if (what := goal.todo(name))}
-    rest = goal.graph.restricted_to(found)
-    limits = schedules.Limits(platform.max_parallel, platform.barrier)
-    timeline = schedules.rehearsed(rest, platform.expected, limits)
-    outside = goal.graph.restricted_to(names.union(goal.looked_at)).needed_from_outside(names)
+def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:
+    names = scopes.selected_nodes(platform, scope)
+    actions = {name: action for name in sorted(names) if (action := rules.required_action(name))}
+    graph = rules.graph.subgraph(actions)
+    limits = schedules.ScheduleLimits(platform.max_parallel, platform.barrier)
+    timeline = schedules.estimate_timeline(graph, platform.expected_durations, limits)
+    outside = rules.graph.subgraph(names.union(rules.checked_nodes)).external_dependencies(names)
     return Plan(
         scope=scope,
-        steps=tuple(_step(span.name, found[span.name], rest) for span in timeline),
-        unchanged=tuple(sorted(names - found.keys())),
-        unmet=tuple(Unmet(name, by, why) for name, by in outside.items() if (why := goal.amiss(name))),
-        graph=rest,
-        critical_path=rest.critical_path(platform.expected),
+        steps=tuple(_step(span.name, actions[span.name], graph) for span in timeline),
+        unchanged=tuple(sorted(names - actions.keys())),
+        unmet=tuple(Unmet(name, by, why) for name, by in outside.items() if (why := rules.blocking_problem(name))),
+        graph=graph,
+        critical_path=graph.critical_path(platform.expected_durations),
         makespan=schedules.makespan(timeline),
     )
 
 
-def has_undefined(plan: Plan, snapshot: Snapshot) -> bool:
+def has_undefined_node(plan: Plan, snapshot: Snapshot) -> bool:
     """Whether a missing node has no parent Application that would create it."""
-    return any(step.why == NOT_THERE and step.name not in snapshot.parents for step in plan.steps)
+    return any(step.why == DOES_NOT_EXIST and step.name not in snapshot.parents for step in plan.steps)
 
 
-def _step(name: str, todo: Todo, graph: Graph) -> Step:
-    verb, why, revisions = todo
-    return Step(name, verb, why, graph.needs[name], revisions)
+def _step(name: str, action: PlannedAction, graph: Graph) -> Step:
+    verb, why, revisions = action
+    return Step(name, verb, why, graph.dependencies[name], revisions)
 
 
-def _to_deploy(application: Application, snapshot: Snapshot, wanted: tuple[str, ...] | None) -> Todo | None:
+def _deploy_action(
+    application: ApplicationNode, snapshot: Snapshot, resolved: tuple[str, ...] | None
+) -> PlannedAction | None:
     state, parent = snapshot.states.get(application.name), snapshot.parents.get(application.name)
     if isinstance(application.target, ResourceRef):
-        return (Verb.AWAIT, why, ()) if (why := _what_is_amiss(application, snapshot)) else None
+        return (Verb.AWAIT, why, ()) if (why := _node_problem(application, snapshot)) else None
     if not isinstance(state, ApplicationState):
-        return Verb.SYNC, NOT_THERE, parent.revisions if parent else ()
-    if parent and not (parent.is_followed or parent.is_automated):
+        return Verb.SYNC, DOES_NOT_EXIST, parent.revisions if parent else ()
+    if parent and not (parent.is_child_in_sync or parent.is_automated):
         return Verb.SYNC, f"its definition in {parent} has changed", parent.revisions
-    revisions = wanted_revisions(state) if wanted is None else wanted
-    if why := why_sync(state, revisions):
+    revisions = desired_revisions(state) if resolved is None else resolved
+    if why := sync_reason(state, revisions):
         return Verb.SYNC, why, revisions
-    why = _why_closed(gates.Wanted(revisions, state.sources, application.patience), state, snapshot)
+    why = _closed_reason(gates.GateTarget(revisions, state.sources, application.timing), state, snapshot)
     return (Verb.AWAIT, why, revisions) if why else None
 
 
-def why_sync(state: ApplicationState, wanted: tuple[str, ...]) -> str:
+def sync_reason(state: ApplicationState, desired: tuple[str, ...]) -> str:
     """Why the Application needs a sync; empty if a sync would change nothing."""
     operation = state.operation
-    if state.revisions != wanted:
-        return f"it is at {gates.short(state.revisions)}, wanted is {gates.short(wanted)}"
-    if state.is_abandoned:
+    if state.revisions != desired:
+        return f"it is at {gates.abbreviate(state.revisions)}, wanted is {gates.abbreviate(desired)}"
+    if state.has_abandoned_operation:
         return "its last operation was abandoned"
-    if operation is not None and operation.phase in {Phase.FAILED, Phase.ERROR}:
+    if operation is not None and operation.phase in {OperationPhase.FAILED, OperationPhase.ERROR}:
         return f"its last operation ended {operation.phase}"
-    if state.sync is Sync.SYNCED or is_drifting(state, wanted):
+    if state.sync is SyncStatus.SYNCED or is_drifting(state, desired):
         return ""
     return f"it is {state.sync}"
 
 
-def is_drifting(state: ApplicationState, wanted: tuple[str, ...]) -> bool:
+def is_drifting(state: ApplicationState, desired: tuple[str, ...]) -> bool:
     """OutOfSync although a sync of these revisions succeeded. Another sync would not help, so it is only reported."""
     operation = state.operation
     return (
-        state.sync is Sync.OUT_OF_SYNC
+        state.sync is SyncStatus.OUT_OF_SYNC
         and operation is not None
-        and operation.phase is Phase.SUCCEEDED
+        and operation.phase is OperationPhase.SUCCEEDED
         and not operation.is_partial
-        and operation.revisions == wanted
+        and operation.revisions == desired
     )
 
 
-def _what_is_amiss(application: Application, snapshot: Snapshot) -> str:
+def _node_problem(application: ApplicationNode, snapshot: Snapshot) -> str:
     """What is wrong with a node; empty if it exists and is healthy, at any revision."""
     state = snapshot.states.get(application.name)
     if state is None:
-        return NOT_THERE
-    return _why_closed(gates.as_shown(state, application.patience), state, snapshot)
+        return DOES_NOT_EXIST
+    return _closed_reason(gates.current_target(state, application.timing), state, snapshot)
 
 
-def untouched(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
+def unchanged_outcomes(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
     """Outcomes of the nodes that are already in the desired state, with evidence."""
-    return tuple(_untouched(platform.applications[name], snapshot) for name in plan.unchanged)
+    return tuple(_unchanged_outcome(platform.applications[name], snapshot) for name in plan.unchanged)
 
 
-def _untouched(application: Application, snapshot: Snapshot) -> Outcome:
+def _unchanged_outcome(application: ApplicationNode, snapshot: Snapshot) -> Outcome:
     state = snapshot.states.get(application.name)
-    wanted = gates.as_shown(state, replace(application.patience, stability=timedelta()))
-    judgement = gates.judge(wanted, gates.first_seen(state, snapshot.taken_at), snapshot.taken_at)
-    return Outcome(application.name, Result.UNCHANGED, judgement if isinstance(judgement, gates.Open) else None)
+    target = gates.current_target(state, replace(application.timing, stability=timedelta()))
+    decision = gates.evaluate_gate(target, gates.start_history(state, snapshot.taken_at), snapshot.taken_at)
+    return Outcome(application.name, Result.UNCHANGED, decision if isinstance(decision, gates.Open) else None)
 
 
-def _why_closed(wanted: gates.Wanted, state: State, snapshot: Snapshot) -> str:
+def _closed_reason(target: gates.GateTarget, state: NodeState, snapshot: Snapshot) -> str:
     """Why the gate is closed when only observing; empty if it is open."""
-    judgement = gates.judge(wanted, gates.first_seen(state, snapshot.taken_at), snapshot.taken_at)
-    if isinstance(judgement, gates.Open) or judgement.reason is gates.Reason.NOT_STABLE:
+    decision = gates.evaluate_gate(target, gates.start_history(state, snapshot.taken_at), snapshot.taken_at)
+    if isinstance(decision, gates.Open) or decision.reason is gates.Reason.NOT_STABLE:
         return ""  # one snapshot cannot show how long it has been healthy
-    return judgement.detail
+    return decision.detail

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ScheduleLimits:
     max_parallel: int = 10
     barrier: Barrier = Barrier.NONE
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ScheduledSpan:
     """When a node starts and ends, relative to the start of the run."""
 
     name: str
@@ -34,25 +34,25 @@ class Span:
 class Schedule:
     """The scheduling state of one run: report finished nodes, get the nodes that may start. It has no clock."""
 
-    def __init__(self, graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> None:
-        remaining = graph.remaining(durations)
+    def __init__(self, graph: Graph, durations: Mapping[str, timedelta], limits: ScheduleLimits) -> None:
+        remaining = graph.remaining_durations(durations)
         self._graph = graph
         self._limits = limits
-        self._first = {name: (-remaining[name], name) for name in graph.needs}
-        self._missing = {name: len(needed) for name, needed in graph.needs.items()}
+        self._priority = {name: (-remaining[name], name) for name in graph.dependencies}
+        self._pending_dependencies = {name: len(needed) for name, needed in graph.dependencies.items()}
         self._wave_of = {name: number for number, wave in enumerate(graph.waves) for name in wave}
-        self._left_in_wave = [len(wave) for wave in graph.waves]
-        self._wave = 0
-        self._held: dict[int, list[str]] = {}
+        self._unfinished_in_wave = [len(wave) for wave in graph.waves]
+        self._current_wave = 0
+        self._blocked_by_wave: dict[int, list[str]] = {}
         self._ready: list[tuple[timedelta, str]] = []
         self._running: set[str] = set()
-        self._ended: set[str] = set()
-        for name in graph.needs:
-            if not self._missing[name]:
-                self._offer(name)
+        self._finished: set[str] = set()
+        for name in graph.dependencies:
+            if not self._pending_dependencies[name]:
+                self._enqueue(name)
 
     @property
-    def is_over(self) -> bool:
+    def is_finished(self) -> bool:
         """No node is running and none can start."""
         return not self._running and not self._ready
 
@@ -70,42 +70,44 @@ class Schedule:
         return tuple(started)
 
     def succeed(self, name: str) -> None:
-        self._end_running(name)
+        self._finish_running(name)
         for dependent in self._graph.dependents[name]:
-            self._missing[dependent] -= 1
-            if not self._missing[dependent] and dependent not in self._ended:
-                self._offer(dependent)
+            self._pending_dependencies[dependent] -= 1
+            if not self._pending_dependencies[dependent] and dependent not in self._finished:
+                self._enqueue(dependent)
 
     def fail(self, name: str) -> tuple[str, ...]:
         """Mark the node as failed. Returns its direct and indirect dependents, which are skipped now; sorted."""
-        self._end_running(name)
-        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._ended)
+        self._finish_running(name)
+        skipped = sorted(self._graph.reversed().closure([name]) - {name} - self._finished)
         for dependent in skipped:
-            self._end(dependent)
+            self._finish(dependent)
         return tuple(skipped)
 
-    def _end_running(self, name: str) -> None:
+    def _finish_running(self, name: str) -> None:
         self._running.remove(name)
-        self._end(name)
+        self._finish(name)
 
-    def _end(self, name: str) -> None:
-        self._ended.add(name)
-        self._left_in_wave[self._wave_of[name]] -= 1
-        while self._wave < len(self._left_in_wave) and not self._left_in_wave[self._wave]:
-            self._wave += 1
-            for held in self._held.pop(self._wave, []):
-                heapq.heappush(self._ready, self._first[held])
+    def _finish(self, name: str) -> None:
+        self._finished.add(name)
+        self._unfinished_in_wave[self._wave_of[name]] -= 1
+        while self._current_wave < len(self._unfinished_in_wave) and not self._unfinished_in_wave[self._current_wave]:
+            self._current_wave += 1
+            for unblocked in self._blocked_by_wave.pop(self._current_wave, []):
+                heapq.heappush(self._ready, self._priority[unblocked])
 
-    def _offer(self, name: str) -> None:
+    def _enqueue(self, name: str) -> None:
         """All dependencies have succeeded; with a barrier the node also waits for the whole previous wave."""
         wave = self._wave_of[name]
-        if self._limits.barrier is Barrier.WAVE and wave > self._wave:
-            self._held.setdefault(wave, []).append(name)
+        if self._limits.barrier is Barrier.WAVE and wave > self._current_wave:
+            self._blocked_by_wave.setdefault(wave, []).append(name)
         else:
-            heapq.heappush(self._ready, self._first[name])
+            heapq.heappush(self._ready, self._priority[name])
 
 
-def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) -> tuple[Span, ...]:
+def estimate_timeline(
+    graph: Graph, durations: Mapping[str, timedelta], limits: ScheduleLimits
+) -> tuple[ScheduledSpan, ...]:
     """The timeline of a run in which every node takes its expected duration, in starting order."""
     schedule = Schedule(graph, durations, limits)
     now = ZERO
@@ -113,7 +115,7 @@ def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) 
     spans = []
     while True:
         for name in schedule.start():
-            spans.append(Span(name, now, now + durations[name]))
+            spans.append(ScheduledSpan(name, now, now + durations[name]))
             heapq.heappush(ends, (now + durations[name], name))
         if not ends:
             return tuple(spans)
@@ -123,14 +125,14 @@ def rehearsed(graph: Graph, durations: Mapping[str, timedelta], limits: Limits) 
             schedule.succeed(heapq.heappop(ends)[1])
 
 
-def makespan(timeline: Sequence[Span]) -> timedelta:
+def makespan(timeline: Sequence[ScheduledSpan]) -> timedelta:
     return max((span.end for span in timeline), default=ZERO)
 
 
-def causes(graph: Graph, failed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+def skip_causes(graph: Graph, failed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
     """By skipped node: the failed nodes it depends on, directly or not. Failed nodes have no entry."""
-    roots: dict[str, frozenset[str]] = {}
+    failures: dict[str, frozenset[str]] = {}
     for name in graph.order:
-        found = frozenset[str]().union(*(roots[dependency] for dependency in graph.needs[name]))
-        roots[name] = found | {name} if name in failed else found
-    return {name: tuple(sorted(roots[name])) for name in graph.names if roots[name] and name not in failed}
+        inherited = frozenset[str]().union(*(failures[dependency] for dependency in graph.dependencies[name]))
+        failures[name] = inherited | {name} if name in failed else inherited
+    return {name: tuple(sorted(failures[name])) for name in graph.names if failures[name] and name not in failed}

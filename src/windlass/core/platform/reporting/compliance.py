@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.model.snapshots import ApplicationState, Hook, Phase, ResourceKind
+from windlass.core.platform.model.snapshots import ApplicationState, Hook, OperationPhase, ResourceKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from windlass.core.platform.model.snapshots import Parent, Snapshot
+    from windlass.core.platform.model.snapshots import ParentApplication, Snapshot
 
 INTERNAL_HOOK = "windlass.dev/hook: internal"
 _ORDERING_HOOKS = {"PreSync", "PostSync"}
@@ -34,7 +34,7 @@ class Finding:
     remedy: str
 
 
-def findings(snapshot: Snapshot, checked: Collection[ResourceKind]) -> tuple[Finding, ...]:
+def findings(snapshot: Snapshot, assessable_kinds: Collection[ResourceKind]) -> tuple[Finding, ...]:
     """Findings about every Application in the snapshot.
 
     `assessable_kinds` are the kinds whose health can be assessed, by Argo CD or by Windlass.
@@ -42,42 +42,46 @@ def findings(snapshot: Snapshot, checked: Collection[ResourceKind]) -> tuple[Fin
     found: list[Finding] = []
     for name, state in sorted(snapshot.states.items()):
         if isinstance(state, ApplicationState):
-            found += _bypasses(name, state, snapshot.parents.get(name))
-            found += _unordered(name, state)
-            found += (_unchecked(name, kind) for kind in sorted(state.kinds, key=str) if _needs_check(kind, checked))
-            found += (_hook(name, hook) for hook in _hooks(state) if _orders(hook))
+            found += _bypass_findings(name, state, snapshot.parents.get(name))
+            found += _moving_revision_findings(name, state)
+            found += (
+                _missing_check_finding(name, kind)
+                for kind in sorted(state.resource_kinds, key=str)
+                if _lacks_health_check(kind, assessable_kinds)
+            )
+            found += (_hook_finding(name, hook) for hook in _hooks(state) if _is_ordering_hook(hook))
     return tuple(found)
 
 
-def _bypasses(name: str, state: ApplicationState, parent: Parent | None) -> Iterator[Finding]:
+def _bypass_findings(name: str, state: ApplicationState, parent: ParentApplication | None) -> Iterator[Finding]:
     """The last operation succeeded at a new revision, and no Windlass run requested it.
 
     Self-healing at the same revision is not a bypass. Neither is an Application that syncs itself because a Windlass
     run synced its parent to that revision: its dependencies were checked then.
     """
     operation = state.operation
-    if operation is None or operation.phase is not Phase.SUCCEEDED or operation.run_id is not None:
+    if operation is None or operation.phase is not OperationPhase.SUCCEEDED or operation.run_id is not None:
         return
-    if parent and parent.moved_by_us_to and operation.revisions == parent.moved_by_us_to:
+    if parent and parent.last_run_revisions and operation.revisions == parent.last_run_revisions:
         return
     if operation.revisions != state.previous_revisions:
-        who = operation.started_by or "somebody"
-        what = f"{who} moved it to {', '.join(operation.revisions)} past the dependency order"
+        initiator = operation.started_by or "somebody"
+        what = f"{initiator} moved it to {', '.join(operation.revisions)} past the dependency order"
         yield Finding(Rule.SINGLE_PATH, name, what, "deploy it with windlass; take sync rights from others")
 
 
-def _unordered(name: str, state: ApplicationState) -> Iterator[Finding]:
-    if state.is_automated and state.is_moving:
+def _moving_revision_findings(name: str, state: ApplicationState) -> Iterator[Finding]:
+    if state.is_automated and state.has_mutable_revision:
         what = "it syncs a moving revision by itself, so its turn cannot be enforced"
         yield Finding(Rule.SINGLE_PATH, name, what, "pin targetRevision to a commit, or turn automated sync off")
 
 
-def _needs_check(kind: ResourceKind, checked: Collection[ResourceKind]) -> bool:
+def _lacks_health_check(kind: ResourceKind, assessable_kinds: Collection[ResourceKind]) -> bool:
     is_built_in = kind.group in _BUILT_IN_GROUPS or kind.group.endswith(".k8s.io")
-    return not is_built_in and kind not in checked
+    return not is_built_in and kind not in assessable_kinds
 
 
-def _unchecked(name: str, kind: ResourceKind) -> Finding:
+def _missing_check_finding(name: str, kind: ResourceKind) -> Finding:
     what = f"{kind} has no health check: applied counts as healthy"
     return Finding(Rule.HEALTH_CHECKS, name, what, f"write one: /config/health/{kind.group}_{kind.kind}.lua")
 
@@ -86,11 +90,11 @@ def _hooks(state: ApplicationState) -> tuple[Hook, ...]:
     return state.operation.hooks if state.operation else ()
 
 
-def _orders(hook: Hook) -> bool:
+def _is_ordering_hook(hook: Hook) -> bool:
     return hook.type in _ORDERING_HOOKS and not hook.is_internal
 
 
-def _hook(name: str, hook: Hook) -> Finding:
+def _hook_finding(name: str, hook: Hook) -> Finding:
     what = f"{hook.kind} {hook.name} is a {hook.type} hook"
     remedy = f"remove it and declare dependsOn; if it serves {name} alone, annotate it {INTERNAL_HOOK}"
     return Finding(Rule.NO_HOOKS, name, what, remedy)

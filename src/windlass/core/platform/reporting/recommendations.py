@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Trouble(StrEnum):
+class RunProblem(StrEnum):
     """Problems of a run as a whole, as opposed to the `Reason` of a single application."""
 
     CONFIGURATION_INVALID = "ConfigurationInvalid"
@@ -32,62 +32,67 @@ class Recommendation:
     command: str
 
 
-_SHOW = "kubectl -n {namespace} get {object} -o yaml"
-_EVENTS = "kubectl -n {namespace} describe {object}"
-_AGAIN = "{again}"
+_GET = "kubectl -n {namespace} get {object} -o yaml"
+_DESCRIBE = "kubectl -n {namespace} describe {object}"
+_RERUN = "{again}"
 
-CATALOGUE: Mapping[Trouble | Reason, tuple[str, str]] = {
-    Trouble.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
-    Trouble.CREDENTIALS_INVALID: (
+CATALOGUE: Mapping[RunProblem | Reason, tuple[str, str]] = {
+    RunProblem.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
+    RunProblem.CREDENTIALS_INVALID: (
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
         "windlass cluster",
     ),
-    Trouble.TARGET_NOT_FOUND: (
+    RunProblem.TARGET_NOT_FOUND: (
         "What was asked for is not in this cluster: see what the kubeconfig leads to.",
         "windlass cluster",
     ),
-    Trouble.ACTION_FAILED: (
+    RunProblem.ACTION_FAILED: (
         "Mend what this report names, then run the same again: what is done is not done twice.",
-        _AGAIN,
+        _RERUN,
     ),
-    Trouble.ORPHANS_LEFT: (
+    RunProblem.ORPHANS_LEFT: (
         "All is removed but what stands under orphans: see who needs it; delete it, or mark it as kept.",
-        _AGAIN,
+        _RERUN,
     ),
-    Trouble.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _AGAIN),
-    Reason.ABSENT: ("{name} was not created: look at the Application that should create it.", _SHOW),
-    Reason.DELETING: ("{name} is being deleted: see which finalizer holds it, and whether its owner lives.", _SHOW),
-    Reason.OPERATION_REQUESTED: ("An operation on {name} never began: is the application controller alive?", _EVENTS),
-    Reason.OPERATION_NOT_SEEN: ("Argo CD never took up the sync of {name}: is its controller alive?", _EVENTS),
-    Reason.OPERATION_RUNNING: ("An operation on {name} does not end: see what it waits for.", _SHOW),
-    Reason.OPERATION_FAILED: ("The sync of {name} failed: its message says which object was refused and why.", _SHOW),
-    Reason.OVERTAKEN: ("Somebody else synced {name} meanwhile: find out who, then run again.", _SHOW),
-    Reason.WRONG_REVISION: ("{name} was synced to another revision than asked: did its branch move?", _SHOW),
-    Reason.NOT_COMPARED: ("Argo CD did not compare {name} with the wanted revision: can it read the source?", _EVENTS),
-    Reason.NOT_FRESH: ("Argo CD's verdict on {name} is older than the sync: is its controller keeping up?", _EVENTS),
-    Reason.ERROR_CONDITION: ("Argo CD reports an error on {name}: repository, manifests or project.", _SHOW),
-    Reason.PROGRESSING: ("{name} is still coming up: raise its health timeout if that is usual.", _EVENTS),
-    Reason.DEGRADED: ("{name} is Degraded: look at the pods and events of its resources.", _EVENTS),
-    Reason.SUSPENDED: ("Something in {name} is suspended: resume it; a paused part is never healthy.", _EVENTS),
-    Reason.MISSING: ("Objects of {name} are missing although they were synced: who deletes them?", _EVENTS),
-    Reason.UNKNOWN: ("The health of {name} cannot be told: does its kind have a health check?", _EVENTS),
-    Reason.FAILED: ("{name} failed: its last operation says why.", _SHOW),
-    Reason.NOT_STABLE: ("{name} does not stay healthy long enough: look for restarts.", _EVENTS),
-    Reason.NO_ACTIVITY: ("Nothing has changed on {name} for minutes: it is stuck, not slow.", _EVENTS),
-    Reason.OUT_OF_TIME: ("{name} was still moving when its time was over: raise its timeout, then run again.", _AGAIN),
-    Reason.INTERRUPTED: ("{name} was under way when the run ended: run again, it goes on from where it was.", _AGAIN),
-    Reason.PRESENT: ("{name} is still there: nobody has begun to delete it.", _SHOW),
+    RunProblem.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _RERUN),
+    Reason.ABSENT: ("{name} was not created: look at the Application that should create it.", _GET),
+    Reason.DELETING: ("{name} is being deleted: see which finalizer holds it, and whether its owner lives.", _GET),
+    Reason.OPERATION_REQUESTED: ("An operation on {name} never began: is the application controller alive?", _DESCRIBE),
+    Reason.OPERATION_NOT_SEEN: ("Argo CD never took up the sync of {name}: is its controller alive?", _DESCRIBE),
+    Reason.OPERATION_RUNNING: ("An operation on {name} does not end: see what it waits for.", _GET),
+    Reason.OPERATION_FAILED: ("The sync of {name} failed: its message says which object was refused and why.", _GET),
+    Reason.OVERTAKEN: ("Somebody else synced {name} meanwhile: find out who, then run again.", _GET),
+    Reason.WRONG_REVISION: ("{name} was synced to another revision than asked: did its branch move?", _GET),
+    Reason.NOT_COMPARED: (
+        "Argo CD did not compare {name} with the wanted revision: can it read the source?",
+        _DESCRIBE,
+    ),
+    Reason.NOT_FRESH: ("Argo CD's verdict on {name} is older than the sync: is its controller keeping up?", _DESCRIBE),
+    Reason.ERROR_CONDITION: ("Argo CD reports an error on {name}: repository, manifests or project.", _GET),
+    Reason.PROGRESSING: ("{name} is still coming up: raise its health timeout if that is usual.", _DESCRIBE),
+    Reason.DEGRADED: ("{name} is Degraded: look at the pods and events of its resources.", _DESCRIBE),
+    Reason.SUSPENDED: ("Something in {name} is suspended: resume it; a paused part is never healthy.", _DESCRIBE),
+    Reason.MISSING: ("Objects of {name} are missing although they were synced: who deletes them?", _DESCRIBE),
+    Reason.UNKNOWN: ("The health of {name} cannot be told: does its kind have a health check?", _DESCRIBE),
+    Reason.FAILED: ("{name} failed: its last operation says why.", _GET),
+    Reason.NOT_STABLE: ("{name} does not stay healthy long enough: look for restarts.", _DESCRIBE),
+    Reason.NO_ACTIVITY: ("Nothing has changed on {name} for minutes: it is stuck, not slow.", _DESCRIBE),
+    Reason.OUT_OF_TIME: ("{name} was still moving when its time was over: raise its timeout, then run again.", _RERUN),
+    Reason.INTERRUPTED: ("{name} was under way when the run ended: run again, it goes on from where it was.", _RERUN),
+    Reason.PRESENT: ("{name} is still there: nobody has begun to delete it.", _GET),
 }
 
 
-def recommended(
-    detected: Trouble | Reason, target: ApplicationRef | ResourceRef | None = None, again: str = "windlass deploy"
+def recommendation_for(
+    detected: RunProblem | Reason,
+    target: ApplicationRef | ResourceRef | None = None,
+    rerun_command: str = "windlass deploy",
 ) -> Recommendation:
     """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run."""
     sentence, command = CATALOGUE[detected]
     if target is None:
-        return Recommendation(str(detected), "", sentence, command.format(again=again))
+        return Recommendation(str(detected), "", sentence, command.format(again=rerun_command))
     kind = target.kind if isinstance(target, ResourceRef) else "application"
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
-    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, again=again)
+    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, again=rerun_command)
     return Recommendation(str(detected), target.name, sentence.format(name=target.name), command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import NodeEnded, NodeWaits, Noticed
+from windlass.core.platform.events import NodeFinished, NodeWaiting, Notice
 from windlass.core.platform.gates import Failed
 from windlass.core.platform.outcomes import Outcome
 
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Component, Report
 
 
-def changed(report: Report, change: Callable[[str], str]) -> Report:
+def redact_report(report: Report, redact: Callable[[str], str]) -> Report:
     """The report with `redact` applied to every external text; names, revisions and numbers are unchanged."""
     failures = [
-        replace(each, detail=change(each.detail), diagnostics=tuple(map(change, each.diagnostics)))
+        replace(each, detail=redact(each.detail), diagnostics=tuple(map(redact, each.diagnostics)))
         for each in report.failures
     ]
     return replace(
         report,
-        components=tuple(_component(each, change) for each in report.components),
+        components=tuple(_redact_component(each, redact) for each in report.components),
         failures=tuple(failures),
-        steps=tuple(replace(step, why=change(step.why)) for step in report.steps),
-        unmet=tuple(replace(each, why=change(each.why)) for each in report.unmet),
-        compliance=tuple(replace(each, what=change(each.what)) for each in report.compliance),
-        notices=tuple(map(change, report.notices)),
+        steps=tuple(replace(step, why=redact(step.why)) for step in report.steps),
+        unmet=tuple(replace(each, why=redact(each.why)) for each in report.unmet),
+        compliance=tuple(replace(each, what=redact(each.what)) for each in report.compliance),
+        notices=tuple(map(redact, report.notices)),
     )
 
 
-def changed_event(event: Event, change: Callable[[str], str]) -> Event:
+def redact_event(event: Event, redact: Callable[[str], str]) -> Event:
     match event:
-        case NodeWaits():
-            return replace(event, detail=change(event.detail))
-        case Noticed():
-            return replace(event, message=change(event.message))
-        case NodeEnded(Outcome(judgement=Failed() as failed) as outcome):
-            return NodeEnded(replace(outcome, judgement=replace(failed, detail=change(failed.detail))))
+        case NodeWaiting():
+            return replace(event, detail=redact(event.detail))
+        case Notice():
+            return replace(event, message=redact(event.message))
+        case NodeFinished(Outcome(decision=Failed() as failed) as outcome):
+            return NodeFinished(replace(outcome, decision=replace(failed, detail=redact(failed.detail))))
     return event
 
 
-def _component(component: Component, change: Callable[[str], str]) -> Component:
+def _redact_component(component: Component, redact: Callable[[str], str]) -> Component:
     evidence = component.evidence
     if evidence is None:
         return component
-    return replace(component, evidence=replace(evidence, health_message=change(evidence.health_message)))
+    return replace(component, evidence=replace(evidence, health_message=redact(evidence.health_message)))

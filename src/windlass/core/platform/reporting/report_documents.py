@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.core.platform.documents import API_VERSION, plain
+from windlass.core.platform.documents import API_VERSION, to_json
 
 if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
@@ -14,4 +14,4 @@ KIND = "Report"
 
 def document(report: Report) -> dict[str, Any]:
     """Keys in camel case, times as RFC 3339 in UTC, durations in seconds; empty fields are included."""
-    return {"apiVersion": API_VERSION, "kind": KIND, **plain(report)}
+    return {"apiVersion": API_VERSION, "kind": KIND, **to_json(report)}

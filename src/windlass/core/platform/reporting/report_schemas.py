@@ -12,7 +12,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from windlass.core.platform.documents import API_VERSION, key_of
+from windlass.core.platform.documents import API_VERSION, json_key
 from windlass.core.platform.gates import Evidence
 from windlass.core.platform.model.graphs import CriticalPath
 from windlass.core.platform.planning.plans import Step, Unmet
@@ -145,9 +145,9 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
 }
 
 
-_NAMES = {each.__name__: each for each in (datetime, timedelta, Mapping, *DESCRIPTIONS)}
+_ANNOTATION_TYPES = {each.__name__: each for each in (datetime, timedelta, Mapping, *DESCRIPTIONS)}
 """Resolves annotations whose names are imported only under TYPE_CHECKING."""
-_PLAIN: Mapping[object, Mapping[str, Any]] = {
+_SCALAR_SCHEMAS: Mapping[object, Mapping[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
     bool: {"type": "boolean"},
@@ -161,28 +161,29 @@ def schema() -> dict[str, Any]:
         "apiVersion": {"const": API_VERSION, "description": "Changes when a reader would have to."},
         "kind": {"const": KIND, "description": "What this document is."},
     }
-    made = _object(Report)
+    report = _object_schema(Report)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": KIND,
         "description": "What one run of windlass did, found, cost and recommends. Times are UTC, durations seconds.",
-        **made,
-        "required": [*properties, *made["required"]],
-        "properties": {**properties, **made["properties"]},
+        **report,
+        "required": [*properties, *report["required"]],
+        "properties": {**properties, **report["properties"]},
         "$defs": {
-            each.__name__: _object(each)
+            each.__name__: _object_schema(each)
             for each in sorted(DESCRIPTIONS, key=lambda each: each.__name__)
             if each is not Report
         },
     }
 
 
-def _object(owner: type) -> dict[str, Any]:
-    assert is_dataclass(owner)
-    hints = get_type_hints(owner, localns=_NAMES)
-    described = DESCRIPTIONS[owner]
+def _object_schema(dataclass_type: type) -> dict[str, Any]:
+    assert is_dataclass(dataclass_type)
+    hints = get_type_hints(dataclass_type, localns=_ANNOTATION_TYPES)
+    descriptions = DESCRIPTIONS[dataclass_type]
     properties = {
-        key_of(each.name): {"description": described[each.name], **_type(hints[each.name])} for each in fields(owner)
+        json_key(each.name): {"description": descriptions[each.name], **_type_schema(hints[each.name])}
+        for each in fields(dataclass_type)
     }
     return {
         "type": "object",
@@ -192,18 +193,18 @@ def _object(owner: type) -> dict[str, Any]:
     }
 
 
-def _type(hint: Any) -> dict[str, Any]:
+def _type_schema(hint: Any) -> dict[str, Any]:
     """The schema of a field's type; must match what `documents.plain` writes."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType:
         (other,) = (each for each in arguments if each is not NoneType)
-        return {"anyOf": [_type(other), {"type": "null"}]}
+        return {"anyOf": [_type_schema(other), {"type": "null"}]}
     if origin is tuple:
-        return {"type": "array", "items": _type(arguments[0])}
+        return {"type": "array", "items": _type_schema(arguments[0])}
     if origin is Mapping:
-        return {"type": "object", "additionalProperties": _type(arguments[1])}
+        return {"type": "object", "additionalProperties": _type_schema(arguments[1])}
     if hint in DESCRIPTIONS:
         return {"$ref": f"#/$defs/{hint.__name__}"}
     if issubclass(hint, Enum):
         return {"enum": [each.value for each in hint]}
-    return dict(_PLAIN[hint])
+    return dict(_SCALAR_SCHEMAS[hint])

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.graphs import ZERO, CriticalPath
-from windlass.core.platform.model.health import Health, health_of_group
-from windlass.core.platform.model.scopes import Extent
-from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, State
+from windlass.core.platform.model.health import Health, group_health
+from windlass.core.platform.model.scopes import ScopeKind
+from windlass.core.platform.model.snapshots import ApplicationState, NodeState, Snapshot
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import verdicts
-from windlass.core.platform.reporting.recommendations import Recommendation, Trouble, recommended
+from windlass.core.platform.reporting.recommendations import Recommendation, RunProblem, recommendation_for
 from windlass.core.platform.reporting.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.compliance import Finding
 
 
-NO_PATH = CriticalPath((), ZERO)
+NO_CRITICAL_PATH = CriticalPath((), ZERO)
 
 
 class Action(StrEnum):
@@ -50,7 +50,7 @@ class ApiCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunRecord:
     """Facts about a run that its report needs: what was requested, when it ran, and its API calls."""
 
     action: Action
@@ -65,7 +65,7 @@ class Run:
     was_interrupted: bool = False
     is_strict: bool = False
     """Compliance findings turn a successful verdict into a partial one."""
-    argocd: str = "argocd"
+    argocd_namespace: str = "argocd"
     """Namespace of Applications whose target has no namespace."""
 
     @property
@@ -135,7 +135,7 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Timeline:
     spans: tuple[Span, ...] = ()
-    critical_path: CriticalPath = NO_PATH
+    critical_path: CriticalPath = NO_CRITICAL_PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Removal:
     orphans: tuple[str, ...] = ()
 
 
-NOTHING_LEFT = Removal()
+EMPTY_REMOVAL = Removal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,24 +162,28 @@ class Report:
     steps: tuple[Step, ...] = ()
     unmet: tuple[Unmet, ...] = ()
     compliance: tuple[Finding, ...] = ()
-    removal: Removal = NOTHING_LEFT
+    removal: Removal = EMPTY_REMOVAL
     notices: tuple[str, ...] = ()
     """Messages about the whole run that readers of the report must know, such as its limitations."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinalState:
     """The cluster at the end of a run, and diagnostic lines by node."""
 
     snapshot: Snapshot
     diagnostics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
+def plan_report(run: RunRecord, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
     """Report of a run that changed nothing: a dry run, a refused run, or a run that ended before its first step."""
-    outcomes = [*plans.untouched(platform, plan, snapshot)]
+    outcomes = [*plans.unchanged_outcomes(platform, plan, snapshot)]
     outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
-    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time) if run.has_ended_early else verdicts.of_plan(plan)
+    verdict = (
+        verdicts.not_started_verdict(is_out_of_time=run.is_out_of_time)
+        if run.has_ended_early
+        else verdicts.plan_verdict(plan)
+    )
     components = _components(platform, outcomes, snapshot)
     return Report(
         summary=_summary(run, verdict, components),
@@ -192,12 +196,12 @@ def of_plan(run: Run, platform: Platform, plan: Plan, snapshot: Snapshot) -> Rep
     )
 
 
-def of_nothing(run: Run, platform: Platform, names: Iterable[str]) -> Report:
+def unobserved_report(run: RunRecord, platform: Platform, names: Iterable[str]) -> Report:
     """Report of a run that ended before it had observed the cluster: the health of all nodes is unknown."""
     result = None if run.action is Action.VALIDATE else Result.NOT_STARTED
-    unseen = (_component(platform, name, None) for name in sorted(names))
-    components = tuple(replace(each, result=result, health=Health.UNKNOWN) for each in unseen)
-    verdict = verdicts.of_unbegun(is_out_of_time=run.is_out_of_time)
+    unobserved = (_component(platform, name, None) for name in sorted(names))
+    components = tuple(replace(each, result=result, health=Health.UNKNOWN) for each in unobserved)
+    verdict = verdicts.not_started_verdict(is_out_of_time=run.is_out_of_time)
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
@@ -206,22 +210,22 @@ def of_nothing(run: Run, platform: Platform, names: Iterable[str]) -> Report:
     )
 
 
-def of_run(
-    run: Run,
+def run_report(
+    run: RunRecord,
     platform: Platform,
     plan: Plan,
     outcomes: tuple[Outcome, ...],
-    ending: Ending,
-    removal: Removal = NOTHING_LEFT,
+    final_state: FinalState,
+    removal: Removal = EMPTY_REMOVAL,
 ) -> Report:
     """Report of a deploy or a teardown. `outcomes` covers every node in the scope, including unchanged nodes."""
     if run.action is Action.TEARDOWN:
         has_orphans = bool(removal.orphans)
-        verdict = verdicts.of_teardown(outcomes, has_orphans=has_orphans, is_out_of_time=run.is_out_of_time)
+        verdict = verdicts.teardown_verdict(outcomes, has_orphans=has_orphans, is_out_of_time=run.is_out_of_time)
     else:
-        verdict = verdicts.of_deploy(outcomes, is_out_of_time=run.is_out_of_time)
-    components = _components(platform, outcomes, ending.snapshot)
-    failures = _failures(outcomes, ending.diagnostics)
+        verdict = verdicts.deploy_verdict(outcomes, is_out_of_time=run.is_out_of_time)
+    components = _components(platform, outcomes, final_state.snapshot)
+    failures = _failures(outcomes, final_state.diagnostics)
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
@@ -234,20 +238,20 @@ def of_run(
     )
 
 
-def of_validate(
-    run: Run, platform: Platform, names: Iterable[str], ending: Ending, findings: tuple[Finding, ...]
+def validate_report(
+    run: RunRecord, platform: Platform, names: Iterable[str], final_state: FinalState, findings: tuple[Finding, ...]
 ) -> Report:
     """Report of a validate; `names` are the nodes in the scope."""
-    states = ending.snapshot.states
+    states = final_state.snapshot.states
     components = tuple(_component(platform, name, states.get(name)) for name in sorted(names))
-    verdict = verdicts.of_validate(
+    verdict = verdicts.validate_verdict(
         {component.name: component.health for component in components},
         [component.name for component in components if component.is_critical],
         is_out_of_time=run.is_out_of_time,
         has_strict_findings=run.is_strict and bool(findings),
     )
-    sick = [component for component in components if component.health is not Health.HEALTHY]
-    failures = tuple(_sickness(platform.graph, component, ending) for component in sick)
+    unhealthy = [component for component in components if component.health is not Health.HEALTHY]
+    failures = tuple(_unhealthy_failure(platform.graph, component, final_state) for component in unhealthy)
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
@@ -258,7 +262,7 @@ def of_validate(
     )
 
 
-def _summary(run: Run, verdict: Verdict, components: tuple[Component, ...]) -> Summary:
+def _summary(run: RunRecord, verdict: Verdict, components: tuple[Component, ...]) -> Summary:
     counts: dict[str, int] = {}
     for component in components:
         word = str(component.result or component.health)
@@ -269,7 +273,7 @@ def _summary(run: Run, verdict: Verdict, components: tuple[Component, ...]) -> S
         scope=run.scope,
         verdict=verdict,
         exit_code=int(verdicts.exit_code_for(verdict)),
-        health=None if run.action is Action.TEARDOWN else health_of_group(c.health for c in components),
+        health=None if run.action is Action.TEARDOWN else group_health(c.health for c in components),
         started=run.started,
         finished=run.finished,
         duration=run.finished - run.started,
@@ -285,31 +289,31 @@ def _components(platform: Platform, outcomes: Iterable[Outcome], snapshot: Snaps
     return tuple(_component(platform, each.name, snapshot.states.get(each.name), each) for each in ordered)
 
 
-def _component(platform: Platform, name: str, state: State | None, outcome: Outcome | None = None) -> Component:
+def _component(platform: Platform, name: str, state: NodeState | None, outcome: Outcome | None = None) -> Component:
     application = platform.applications[name]
-    judgement = outcome.judgement if outcome else None
-    shown = state if isinstance(state, ApplicationState) else None
+    decision = outcome.decision if outcome else None
+    application_state = state if isinstance(state, ApplicationState) else None
     return Component(
         name=name,
         stack=application.stack,
         result=outcome.result if outcome else None,
         health=_health(state, outcome),
         is_critical=application.critical,
-        sync=str(shown.sync) if shown else "",
-        revisions=shown.revisions if shown else (),
+        sync=str(application_state.sync) if application_state else "",
+        revisions=application_state.revisions if application_state else (),
         causes=outcome.causes if outcome else (),
         attempts=outcome.attempts if outcome else 0,
         duration=outcome.duration if outcome else None,
-        expected=application.patience.expected if outcome and outcome.result is not Result.UNCHANGED else None,
-        evidence=judgement.evidence if isinstance(judgement, Open | Failed) else None,
+        expected=application.timing.expected if outcome and outcome.result is not Result.UNCHANGED else None,
+        evidence=decision.evidence if isinstance(decision, Open | Failed) else None,
     )
 
 
-def _health(state: State | None, outcome: Outcome | None) -> Health:
+def _health(state: NodeState | None, outcome: Outcome | None) -> Health:
     """The observed health, but Failed instead of Healthy if the node failed in this run."""
-    shown = state.health if state else Health.MISSING
+    observed_health = state.health if state else Health.MISSING
     has_failed = outcome is not None and outcome.result is Result.FAILED
-    return Health.FAILED if has_failed and shown is Health.HEALTHY else shown
+    return Health.FAILED if has_failed and observed_health is Health.HEALTHY else observed_health
 
 
 def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, ...]]) -> tuple[Failure, ...]:
@@ -321,57 +325,59 @@ def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, 
         if outcome.result in {Result.FAILED, Result.INTERRUPTED}:
             failed.append(outcome)
     return tuple(
-        Failure(each.name, *_why(each), tuple(blocked.get(each.name, ())), diagnostics.get(each.name, ()))
+        Failure(each.name, *_reason_and_detail(each), tuple(blocked.get(each.name, ())), diagnostics.get(each.name, ()))
         for each in failed
     )
 
 
-def _why(outcome: Outcome) -> tuple[str, str]:
-    if isinstance(outcome.judgement, Failed):
-        return str(outcome.judgement.reason), outcome.judgement.detail
+def _reason_and_detail(outcome: Outcome) -> tuple[str, str]:
+    if isinstance(outcome.decision, Failed):
+        return str(outcome.decision.reason), outcome.decision.detail
     return str(Reason.INTERRUPTED), "it was under way when the run ended"
 
 
-def _sickness(graph: Graph, component: Component, ending: Ending) -> Failure:
+def _unhealthy_failure(graph: Graph, component: Component, final_state: FinalState) -> Failure:
     """The failure entry of an unhealthy component; it blocks all of its dependents, also indirect ones."""
-    state = ending.snapshot.states.get(component.name)
+    state = final_state.snapshot.states.get(component.name)
     if state is None:
         reason, detail = Reason.ABSENT, "it does not exist"
     else:
         reason, detail = Reason(component.health.value), state.health_message or f"it is {component.health}"
     blocks = tuple(sorted(graph.reversed().closure([component.name]) - {component.name}))
-    return Failure(component.name, str(reason), detail, blocks, ending.diagnostics.get(component.name, ()))
+    return Failure(component.name, str(reason), detail, blocks, final_state.diagnostics.get(component.name, ()))
 
 
 def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
     spans = [Span(each.name, each.started, each.finished) for each in outcomes if each.started and each.finished]
-    took = {span.name: span.finished - span.started for span in spans}
-    durations = {name: took.get(name, ZERO) for name in graph.names}
+    measured = {span.name: span.finished - span.started for span in spans}
+    durations = {name: measured.get(name, ZERO) for name in graph.names}
     return Timeline(tuple(sorted(spans, key=lambda span: (span.started, span.name))), graph.critical_path(durations))
 
 
 def _recommendations(
-    run: Run, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
+    run: RunRecord, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
 ) -> tuple[Recommendation, ...]:
-    again = f"windlass {run.action}{_scope_option(run.scope)}"
+    rerun_command = f"windlass {run.action}{_scope_option(run.scope)}"
     has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
-    whole = Trouble.ORPHANS_LEFT if has_orphans else Trouble.ACTION_FAILED
-    found = [recommended(whole, again=again)] if verdict is not Verdict.SUCCESS else []
-    targets = {name: _placed(node.target, run.argocd) for name, node in platform.applications.items()}
-    found += [recommended(Reason(each.reason), targets[each.name], again) for each in failures]
+    run_problem = RunProblem.ORPHANS_LEFT if has_orphans else RunProblem.ACTION_FAILED
+    recommendations = (
+        [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []
+    )
+    targets = {name: _with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
+    recommendations += [recommendation_for(Reason(each.reason), targets[each.name], rerun_command) for each in failures]
     for each in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
         command = f"windlass {run.action} --scope app:{each.name}"
-        found.append(recommended(Trouble.OUT_OF_SCOPE, targets[each.name], command))
-    return tuple(found)
+        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[each.name], command))
+    return tuple(recommendations)
 
 
-def _placed(target: ApplicationRef | ResourceRef, argocd: str) -> ApplicationRef | ResourceRef:
-    is_here = isinstance(target, ApplicationRef) and target.namespace is None
-    return replace(target, namespace=argocd) if is_here else target
+def _with_namespace(target: ApplicationRef | ResourceRef, argocd_namespace: str) -> ApplicationRef | ResourceRef:
+    lacks_namespace = isinstance(target, ApplicationRef) and target.namespace is None
+    return replace(target, namespace=argocd_namespace) if lacks_namespace else target
 
 
 def _scope_option(scope: str) -> str:
     """The command line option for a scope: none for the whole platform, `--all` if no platform file was used."""
-    if scope == Extent.PLATFORM:
+    if scope == ScopeKind.PLATFORM:
         return ""
     return f" --scope {scope}" if ":" in scope else " --all"

@@ -14,24 +14,24 @@ from windlass.core.platform.planning.plans import Unmet
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from windlass.core.platform.teardown.inventory import Item
+    from windlass.core.platform.teardown.inventory import ResourceKey
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ParentObject:
     """An Application or ApplicationSet that defines Applications or ApplicationSets."""
 
-    item: Item
-    makes: frozenset[Item]
-    makes_again: bool
+    key: ResourceKey
+    child_keys: frozenset[ResourceKey]
+    recreates_children: bool
     """It recreates a deleted child without being asked: an ApplicationSet, or an Application with automated sync."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TeardownSelection:
     """What a teardown removes."""
 
-    nodes: Mapping[Item, str]
+    nodes: Mapping[ResourceKey, str]
     """Names of all nodes of the platform that are Applications."""
     graph: Graph
     """As returned by `with_parent_dependencies`."""
@@ -39,96 +39,106 @@ class Reach:
     """Nodes in the scope."""
     live: frozenset[str]
     """Nodes that exist in the cluster."""
-    is_whole: bool
+    is_whole_platform: bool
     """The scope is the whole platform."""
 
 
 @dataclass(frozen=True, slots=True)
-class Detachment:
-    first: tuple[Maker, ...] = ()
+class ParentRemovalPlan:
+    delete_first: tuple[ParentObject, ...] = ()
     """Parents to delete before anything else, in this order and without cascade."""
     refused: tuple[Unmet, ...] = ()
     """Parents that keep the teardown from running, each with the reason."""
 
 
-def ordered(graph: Graph, makers: Iterable[Maker], nodes: Mapping[Item, str]) -> Graph:
+def with_parent_dependencies(graph: Graph, parents: Iterable[ParentObject], nodes: Mapping[ResourceKey, str]) -> Graph:
     """The graph in which children also depend on their parent node, so that a teardown deletes the parent after them.
 
     Left out are parents that recreate their children by themselves, and children that the parent itself depends on.
     """
-    known = {maker.item: maker for maker in makers}
-    for item in sorted(known.keys() & nodes.keys()):
-        own = nodes[item]
-        made = {nodes[leaf] for leaf in _leaves(item, known, nodes) if leaf in nodes}
-        after = made - graph.closure([own])
-        if after and not known[item].makes_again:
-            needs = {name: (*needed, own) if name in after else needed for name, needed in graph.needs.items()}
+    parents_by_key = {parent.key: parent for parent in parents}
+    for key in sorted(parents_by_key.keys() & nodes.keys()):
+        parent_name = nodes[key]
+        children = {nodes[leaf] for leaf in _leaf_keys(key, parents_by_key, nodes) if leaf in nodes}
+        new_dependents = children - graph.closure([parent_name])
+        if new_dependents and not parents_by_key[key].recreates_children:
+            needs = {
+                name: (*needed, parent_name) if name in new_dependents else needed
+                for name, needed in graph.dependencies.items()
+            }
             graph = Graph.build(needs)
     return graph
 
 
-def detachment(makers: Iterable[Maker], reach: Reach) -> Detachment:
-    known = {maker.item: maker for maker in makers}
-    first, refused = [], []
-    for item in _from_the_top(known):
-        decided = _decided(known[item], _leaves(item, known, reach.nodes), reach)
-        if isinstance(decided, Unmet):
-            refused.append(decided)
-        elif decided:
-            first.append(known[item])
-    return Detachment(tuple(first), tuple(refused))
+def plan_parent_removal(parents: Iterable[ParentObject], selection: TeardownSelection) -> ParentRemovalPlan:
+    parents_by_key = {parent.key: parent for parent in parents}
+    delete_first, refused = [], []
+    for key in _top_down_keys(parents_by_key):
+        decision = _decide_removal(parents_by_key[key], _leaf_keys(key, parents_by_key, selection.nodes), selection)
+        if isinstance(decision, Unmet):
+            refused.append(decision)
+        elif decision:
+            delete_first.append(parents_by_key[key])
+    return ParentRemovalPlan(tuple(delete_first), tuple(refused))
 
 
-def _decided(maker: Maker, leaves: frozenset[Item], reach: Reach) -> Unmet | bool:
+def _decide_removal(parent: ParentObject, leaves: frozenset[ResourceKey], selection: TeardownSelection) -> Unmet | bool:
     """Whether the parent is deleted first; an `Unmet` if the teardown must be refused because of it."""
-    names = {leaf: reach.nodes.get(leaf, "") for leaf in leaves}
-    inside = frozenset(name for name in names.values() if name in reach.selected)
-    outside = sorted(leaf for leaf, name in names.items() if name not in reach.selected)
-    own = reach.nodes.get(maker.item, "")
-    endangered = tuple(sorted(inside & reach.live))
-    if own in reach.selected:
-        taken = [leaf for leaf in outside if names[leaf] in reach.live]
-        why = f"it would take {_list(taken)} along, which is outside the scope: widen the scope"
-        is_last = not maker.makes_again and all(own in reach.graph.closure([name]) for name in inside)
-        return Unmet(str(maker.item), (own,), why) if taken else bool(inside) and not is_last
+    names = {leaf: selection.nodes.get(leaf, "") for leaf in leaves}
+    inside = frozenset(name for name in names.values() if name in selection.selected)
+    outside = sorted(leaf for leaf, name in names.items() if name not in selection.selected)
+    parent_name = selection.nodes.get(parent.key, "")
+    recreated = tuple(sorted(inside & selection.live))
+    if parent_name in selection.selected:
+        also_deleted = [leaf for leaf in outside if names[leaf] in selection.live]
+        why = f"it would take {_join_keys(also_deleted)} along, which is outside the scope: widen the scope"
+        is_last = not parent.recreates_children and all(
+            parent_name in selection.graph.closure([name]) for name in inside
+        )
+        return Unmet(str(parent.key), (parent_name,), why) if also_deleted else bool(inside) and not is_last
     if not inside:
         return False
-    if not own and not outside:
-        return maker.makes_again or reach.is_whole
-    if not maker.makes_again or not endangered:
+    if not parent_name and not outside:
+        return parent.recreates_children or selection.is_whole_platform
+    if not parent.recreates_children or not recreated:
         return False
-    stays = f"it makes {_list(outside)} too" if outside else "it is outside the scope"
+    reason = f"it makes {_join_keys(outside)} too" if outside else "it is outside the scope"
     hint = "widen the scope, or first take out of it what is to go"
-    return Unmet(str(maker.item), endangered, f"it would make them again, and cannot go, for {stays}: {hint}")
+    return Unmet(str(parent.key), recreated, f"it would make them again, and cannot go, for {reason}: {hint}")
 
 
-def _leaves(item: Item, known: Mapping[Item, Maker], nodes: Mapping[Item, str]) -> frozenset[Item]:
+def _leaf_keys(
+    key: ResourceKey, parents_by_key: Mapping[ResourceKey, ParentObject], nodes: Mapping[ResourceKey, str]
+) -> frozenset[ResourceKey]:
     """Its descendants, except for those that are themselves parents and not nodes."""
-    reached: set[Item] = set()
-    todo = [item]
-    while todo:
-        maker = known.get(todo.pop())
-        for made in (maker.makes if maker else frozenset()) - reached - {item}:
-            reached.add(made)
-            todo.append(made)
-    return frozenset(made for made in reached if made in nodes or made not in known)
+    reached: set[ResourceKey] = set()
+    pending = [key]
+    while pending:
+        parent = parents_by_key.get(pending.pop())
+        for child in (parent.child_keys if parent else frozenset()) - reached - {key}:
+            reached.add(child)
+            pending.append(child)
+    return frozenset(made for made in reached if made in nodes or made not in parents_by_key)
 
 
-def _from_the_top(known: Mapping[Item, Maker]) -> list[Item]:
+def _top_down_keys(parents_by_key: Mapping[ResourceKey, ParentObject]) -> list[ResourceKey]:
     """Every parent after its own parents; a cycle is entered at its first key in sort order."""
-    order: dict[Item, None] = {}
-    above = {item: sorted(upper for upper, maker in known.items() if item in maker.makes) for item in known}
+    order: dict[ResourceKey, None] = {}
+    parent_keys = {
+        key: sorted(parent_key for parent_key, parent in parents_by_key.items() if key in parent.child_keys)
+        for key in parents_by_key
+    }
 
-    def visit(item: Item, path: frozenset[Item]) -> None:
-        for upper in above[item]:
-            if upper not in path:
-                visit(upper, path | {upper})
-        order.setdefault(item)
+    def visit(key: ResourceKey, path: frozenset[ResourceKey]) -> None:
+        for parent_key in parent_keys[key]:
+            if parent_key not in path:
+                visit(parent_key, path | {parent_key})
+        order.setdefault(key)
 
-    for item in sorted(known):
+    for item in sorted(parents_by_key):
         visit(item, frozenset({item}))
     return list(order)
 
 
-def _list(items: Iterable[Item]) -> str:
-    return ", ".join(str(item) for item in items)
+def _join_keys(keys: Iterable[ResourceKey]) -> str:
+    return ", ".join(str(key) for key in keys)

@@ -9,26 +9,44 @@ from tempfile import TemporaryDirectory
 
 from windlass.errors import InvalidInput
 
-DAYS = "365"
-NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost"
+VALIDITY_DAYS = "365"
+SUBJECT_ALT_NAMES = "subjectAltName=IP:127.0.0.1,DNS:localhost"
 NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
-def made() -> tuple[ssl.SSLContext, bytes]:
+def create_certificates() -> tuple[ssl.SSLContext, bytes]:
     """TLS context for the server, and the CA certificate (PEM) for its clients."""
     with TemporaryDirectory(prefix="windlass-sandbox-") as name:
-        place = Path(name)
-        ca, key, chain = place / "ca.pem", place / "key.pem", place / "cert.pem"
-        _openssl(*NEW_KEY, "-subj", "/CN=windlass-sandbox", "-keyout", str(place / "ca.key"), "-out", str(ca))
-        signed = ["-CA", str(ca), "-CAkey", str(place / "ca.key"), "-addext", "basicConstraints=critical,CA:FALSE"]
-        _openssl(*NEW_KEY, "-subj", "/CN=127.0.0.1", "-addext", NAMES, *signed, "-keyout", str(key), "-out", str(chain))
+        directory = Path(name)
+        ca, key, certificate = directory / "ca.pem", directory / "key.pem", directory / "cert.pem"
+        _run_openssl(*NEW_KEY, "-subj", "/CN=windlass-sandbox", "-keyout", str(directory / "ca.key"), "-out", str(ca))
+        signing_options = [
+            "-CA",
+            str(ca),
+            "-CAkey",
+            str(directory / "ca.key"),
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ]
+        _run_openssl(
+            *NEW_KEY,
+            "-subj",
+            "/CN=127.0.0.1",
+            "-addext",
+            SUBJECT_ALT_NAMES,
+            *signing_options,
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        )
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(chain, key)
+        context.load_cert_chain(certificate, key)
         return context, ca.read_bytes()
 
 
-def _openssl(*arguments: str) -> None:
-    command = ["openssl", "req", "-x509", "-days", DAYS, *arguments]
+def _run_openssl(*arguments: str) -> None:
+    command = ["openssl", "req", "-x509", "-days", VALIDITY_DAYS, *arguments]
     try:
         subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed program and arguments
     except FileNotFoundError:

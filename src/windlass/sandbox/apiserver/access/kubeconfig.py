@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-MARK = "# Written by windlass sandbox"
+GENERATED_MARK = "# Written by windlass sandbox"
 TEMPLATE = """\
 {mark}; it leads nowhere once that has ended.
 apiVersion: v1
@@ -24,7 +24,7 @@ users:
 """
 
 
-def rendered(address: str, token: str, authority: bytes = b"") -> str:
+def render_kubeconfig(address: str, token: str, ca_certificate: bytes = b"") -> str:
     """The kubeconfig file; the CA certificate is needed if the sandbox serves TLS."""
-    line = f"\n    certificate-authority-data: {base64.b64encode(authority).decode()}" if authority else ""
-    return TEMPLATE.format(mark=MARK, address=address, token=token, authority=line)
+    line = f"\n    certificate-authority-data: {base64.b64encode(ca_certificate).decode()}" if ca_certificate else ""
+    return TEMPLATE.format(mark=GENERATED_MARK, address=address, token=token, authority=line)

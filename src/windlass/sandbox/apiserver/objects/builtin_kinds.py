@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from windlass.sandbox.apiserver.objects.kinds import READ_WRITE, Kind, ScalePaths
-from windlass.sandbox.apiserver.objects.schemas import Node, sketch
+from windlass.sandbox.apiserver.objects.kinds import STANDARD_VERBS, ScalePaths, ServedKind
+from windlass.sandbox.apiserver.objects.schemas import SchemaNode, parse_compact_schema
 
-METADATA = "labels:texts\nannotations:texts\nownerReferences[uid]\nfinalizers[]"
-CONTAINER = """
+METADATA_SCHEMA = "labels:texts\nannotations:texts\nownerReferences[uid]\nfinalizers[]"
+CONTAINER_SCHEMA = """
     env[name]
     ports[containerPort,protocol].protocol="TCP"
     volumeMounts[mountPath]
@@ -17,7 +17,7 @@ CONTAINER = """
     terminationMessagePath="/dev/termination-log"
     terminationMessagePolicy="File"
 """
-POD = """
+POD_SCHEMA = """
     containers[name] @container
     initContainers[name] @container
     ephemeralContainers[name] @container
@@ -32,12 +32,12 @@ POD = """
     terminationGracePeriodSeconds=30
     securityContext={}
 """
-TEMPLATE = "metadata.finalizers[]\nspec @pod"
-WORKLOAD = "metadata @metadata\nstatus.conditions[type]\nspec.selector{}\nspec.template @template\n"
+TEMPLATE_SCHEMA = "metadata.finalizers[]\nspec @pod"
+WORKLOAD_SCHEMA = "metadata @metadata\nstatus.conditions[type]\nspec.selector{}\nspec.template @template\n"
 
-SKETCHES = {
+COMPACT_SCHEMAS = {
     "Pod": 'spec @pod\nstatus={"phase":"Pending","qosClass":"BestEffort"}\nstatus.podIPs[ip]\nstatus.conditions[type]',
-    "Deployment": WORKLOAD
+    "Deployment": WORKLOAD_SCHEMA
     + """
         status={}
         spec.replicas:integer=1
@@ -45,7 +45,7 @@ SKETCHES = {
         spec.revisionHistoryLimit=10
         spec.progressDeadlineSeconds=600
     """,
-    "StatefulSet": WORKLOAD
+    "StatefulSet": WORKLOAD_SCHEMA
     + """
         status={"availableReplicas":0,"replicas":0}
         spec.replicas:integer=1
@@ -54,13 +54,13 @@ SKETCHES = {
         spec.revisionHistoryLimit=10
         spec.persistentVolumeClaimRetentionPolicy={"whenDeleted":"Retain","whenScaled":"Retain"}
     """,
-    "DaemonSet": WORKLOAD
+    "DaemonSet": WORKLOAD_SCHEMA
     + """
         spec.updateStrategy={"type":"RollingUpdate","rollingUpdate":{"maxUnavailable":1,"maxSurge":0}}
         spec.revisionHistoryLimit=10
     """,
-    "ReplicaSet": WORKLOAD + 'spec.replicas:integer=1\nstatus={"replicas":0}',
-    "Job": WORKLOAD
+    "ReplicaSet": WORKLOAD_SCHEMA + 'spec.replicas:integer=1\nstatus={"replicas":0}',
+    "Job": WORKLOAD_SCHEMA
     + """
         status={}
         spec.parallelism=1
@@ -110,7 +110,7 @@ SKETCHES = {
 # Columns: apiVersion, plural, kind, flags, short names. Flags: C cluster-scoped, s status, g generation, c scale,
 # d a DELETE returns the object, n no deletecollection, u a PUT needs a resourceVersion, a category `all` (`kubectl get
 # all`), q a review, never stored.
-TABLE = """
+KINDS_TABLE = """
 v1                              namespaces                       Namespace                       Csn   ns
 v1                              pods                             Pod                             sgda  po
 v1                              services                         Service                         sda   svc
@@ -151,7 +151,7 @@ authorization.k8s.io/v1         subjectaccessreviews             SubjectAccessRe
 authorization.k8s.io/v1         selfsubjectaccessreviews         SelfSubjectAccessReview         Cq    -
 authorization.k8s.io/v1         selfsubjectrulesreviews          SelfSubjectRulesReview          Cq    -
 """
-TOPS = {
+TOP_LEVEL_FIELDS = {
     "ConfigMap": "data binaryData immutable",
     "Secret": "data stringData type immutable",
     "ServiceAccount": "secrets imagePullSecrets automountServiceAccountToken",
@@ -177,38 +177,40 @@ EXTRA_SUBRESOURCES = {
 }
 
 
-def built_in_kinds() -> list[Kind]:
-    parts = {"metadata": sketch(METADATA), "container": sketch(CONTAINER)}
-    parts["pod"] = sketch(POD, parts)
-    parts["template"] = sketch(TEMPLATE, parts)
-    return [_kind(row.split(), parts) for row in TABLE.strip().splitlines()]
+def built_in_kinds() -> list[ServedKind]:
+    parts = {"metadata": parse_compact_schema(METADATA_SCHEMA), "container": parse_compact_schema(CONTAINER_SCHEMA)}
+    parts["pod"] = parse_compact_schema(POD_SCHEMA, parts)
+    parts["template"] = parse_compact_schema(TEMPLATE_SCHEMA, parts)
+    return [_parse_row(row.split(), parts) for row in KINDS_TABLE.strip().splitlines()]
 
 
-def _kind(row: list[str], parts: dict[str, Node]) -> Kind:
-    api_version, plural, kind, flags, short = row
+def _parse_row(row: list[str], parts: dict[str, SchemaNode]) -> ServedKind:
+    api_version, plural, kind, flags, short_names = row
     group, _, version = api_version.rpartition("/")
-    names = {"s": "status", "c": "scale"}
-    subresources = {names[flag] for flag in flags if flag in names} | EXTRA_SUBRESOURCES.get(plural, set())
-    tops = TOPS.get(kind, "spec status").replace(" ", "\n")
-    schema = sketch(f"{tops}\n{SKETCHES.get(kind, '')}\nmetadata @metadata", parts)
+    flag_subresources = {"s": "status", "c": "scale"}
+    subresources = {flag_subresources[flag] for flag in flags if flag in flag_subresources} | EXTRA_SUBRESOURCES.get(
+        plural, set()
+    )
+    fields = TOP_LEVEL_FIELDS.get(kind, "spec status").replace(" ", "\n")
+    schema = parse_compact_schema(f"{fields}\n{COMPACT_SCHEMAS.get(kind, '')}\nmetadata @metadata", parts)
     schema.preserves = False
     selector = "" if "c" not in flags else ".spec.selector"
-    return Kind(
+    return ServedKind(
         group=group,
         version=version,
         plural=plural,
         kind=kind,
         namespaced="C" not in flags,
         singular=kind.lower(),
-        short_names=() if short == "-" else tuple(short.split(",")),
+        short_names=() if short_names == "-" else tuple(short_names.split(",")),
         categories=("all",) if "a" in flags else (),
         subresources=frozenset(subresources),
         has_generation="g" in flags,
-        unconditional="u" not in flags,
-        returns_deleted="d" in flags,
+        allows_unconditional_update="u" not in flags,
+        returns_deleted_object="d" in flags,
         schema=schema,
         scale=ScalePaths(selector=selector) if "c" in flags else None,
         verbs=("create",)
         if "q" in flags
-        else tuple(v for v in READ_WRITE if "n" not in flags or v != "deletecollection"),
+        else tuple(v for v in STANDARD_VERBS if "n" not in flags or v != "deletecollection"),
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.sandbox.apiserver.objects.kinds import Kind
+from windlass.sandbox.apiserver.objects.kinds import ServedKind
 
 if TYPE_CHECKING:
     from windlass.sandbox.apiserver.wire.api_status import Body
 
-VIEW = Kind(group="events.k8s.io", version="v1", plural="events", kind="Event", verbs=("get",))
-NAMES = {
+EVENTS_V1_KIND = ServedKind(group="events.k8s.io", version="v1", plural="events", kind="Event", verbs=("get",))
+RENAMED_FIELDS = {
     "involvedObject": "regarding", "message": "note", "source": "deprecatedSource", "count": "deprecatedCount",
     "firstTimestamp": "deprecatedFirstTimestamp", "lastTimestamp": "deprecatedLastTimestamp",
     "reportingComponent": "reportingController",
 }  # fmt: skip
 
 
-def shown(event: Body) -> Body:
-    renamed = {NAMES.get(name, name): value for name, value in event.items()}
-    return {**VIEW.head, **renamed}
+def convert_event(event: Body) -> Body:
+    renamed = {RENAMED_FIELDS.get(name, name): value for name, value in event.items()}
+    return {**EVENTS_V1_KIND.type_meta, **renamed}

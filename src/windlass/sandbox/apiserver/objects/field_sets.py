@@ -10,24 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.sandbox.apiserver.objects.schemas import NESTED
-from windlass.sandbox.apiserver.wire.api_status import broken, shown
+from windlass.sandbox.apiserver.objects.schemas import COLLECTION_TYPES
+from windlass.sandbox.apiserver.wire.api_status import format_value, internal_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windlass.sandbox.apiserver.objects.schemas import Node
+    from windlass.sandbox.apiserver.objects.schemas import SchemaNode
     from windlass.sandbox.apiserver.wire.api_status import Body
 
 FieldSet = dict[str, Any]
 MEMBER: FieldSet = {".": {}}
 # Maps of built-in kinds that are members of a field set themselves; other objects there always exist.
-MAPS = frozenset({"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests"})
+MAP_FIELDS = frozenset(
+    {"labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests"}
+)
 
 
-def render(fields: FieldSet) -> FieldSet:
+def to_fields_v1(fields: FieldSet) -> FieldSet:
     ordered = sorted(fields.items())
-    return {step: {} if step == "." or child == MEMBER else render(child) for step, child in ordered}
+    return {step: {} if step == "." or child == MEMBER else to_fields_v1(child) for step, child in ordered}
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
@@ -62,116 +64,122 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return both
 
 
-def paths(fields: FieldSet, above: str = "") -> Iterator[str]:
+def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     """Members as paths in error messages: `.spec.containers[name="main"].image`."""
     for step, child in sorted(fields.items()):
         if step == ".":
-            yield above
+            yield prefix
             continue
-        yield from paths(child or MEMBER, above + _shown_step(step))
+        yield from paths(child or MEMBER, prefix + _format_step(step))
 
 
-def _shown_step(step: str) -> str:
-    mark, _, text = step.partition(":")
-    if mark == "f":
+def _format_step(step: str) -> str:
+    step_type, _, text = step.partition(":")
+    if step_type == "f":
         return f".{text}"
     value = msgspec.json.decode(text)
-    if mark == "k":
-        return "[" + ",".join(f"{name}={shown(key)}" for name, key in sorted(value.items())) + "]"
-    return f"[={shown(value)}]" if mark == "v" else f"[{value}]"
+    if step_type == "k":
+        return "[" + ",".join(f"{name}={format_value(key)}" for name, key in sorted(value.items())) + "]"
+    return f"[={format_value(value)}]" if step_type == "v" else f"[{value}]"
 
 
-def claimed(value: Any, node: Node, path: str = "") -> FieldSet:
+def applied_fields(value: Any, node: SchemaNode, path: str = "") -> FieldSet:
     """The fields that a manager owns after applying this value."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
         for name, child in value.items():
-            found = claimed(child, node.at(name), f"{path}.{name}")
+            child_fields = applied_fields(child, node.field_schema(name), f"{path}.{name}")
             if not node.sketched and name not in node.properties:
-                found = {".": {}, **found}
-            if found:
-                fields[f"f:{name}"] = found
+                child_fields = {".": {}, **child_fields}
+            if child_fields:
+                fields[f"f:{name}"] = child_fields
         return fields
     if is_granular_list(value, node):
         for child in value:
-            step = _step(child, node)
+            step = _item_step(child, node)
             if step in fields:
-                raise broken(f"{path}: duplicate entries for key {_shown_step(step)}")
-            below = path + _shown_step(step)
-            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **claimed(child, node.item, below)}
+                raise internal_error(f"{path}: duplicate entries for key {_format_step(step)}")
+            child_path = path + _format_step(step)
+            fields[step] = (
+                MEMBER if node.list_type == "set" else {".": {}, **applied_fields(child, node.item_schema, child_path)}
+            )
         return fields
     return MEMBER
 
 
-def whole(value: Any, node: Node, name: str = "") -> FieldSet:
+def all_fields(value: Any, node: SchemaNode, name: str = "") -> FieldSet:
     """Every field of a value that is added or removed as a whole."""
     fields: FieldSet = {}
     if is_granular_map(value, node):
         for key, child in value.items():
-            fields[f"f:{key}"] = whole(child, node.at(key), key) if isinstance(child, NESTED) else MEMBER
+            fields[f"f:{key}"] = (
+                all_fields(child, node.field_schema(key), key) if isinstance(child, COLLECTION_TYPES) else MEMBER
+            )
     elif is_granular_list(value, node):
-        for step, child in keyed(value, node).items():
-            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **whole(child, node.item)}
+        for step, child in items_by_step(value, node).items():
+            fields[step] = MEMBER if node.list_type == "set" else {".": {}, **all_fields(child, node.item_schema)}
     else:
         return MEMBER
-    return fields if node.sketched and name not in MAPS else {".": {}, **fields}
+    return fields if node.sketched and name not in MAP_FIELDS else {".": {}, **fields}
 
 
-def compared(old: Any, new: Any, node: Node) -> tuple[FieldSet, FieldSet]:
+def compare(old: Any, new: Any, node: SchemaNode) -> tuple[FieldSet, FieldSet]:
     """The fields that were written (added or changed) and those that were removed between two states."""
     if is_granular_map(old, node) and is_granular_map(new, node):
-        return _compared_parts(old, new, node, "f:")
+        return _compare_children(old, new, node, "f:")
     if is_granular_list(old, node) and is_granular_list(new, node):
-        return _compared_parts(keyed(old, node), keyed(new, node), node, "")
-    return (whole(new, node) if old != new else {}), {}
+        return _compare_children(items_by_step(old, node), items_by_step(new, node), node, "")
+    return (all_fields(new, node) if old != new else {}), {}
 
 
-def _compared_parts(before: Body, after: Body, node: Node, mark: str) -> tuple[FieldSet, FieldSet]:
+def _compare_children(before: Body, after: Body, node: SchemaNode, prefix: str) -> tuple[FieldSet, FieldSet]:
     written: FieldSet = {}
     removed: FieldSet = {}
-    for name, now in after.items():
-        was = before.get(name, msgspec.UNSET)
-        if was is now or was == now:
+    for name, new in after.items():
+        old = before.get(name, msgspec.UNSET)
+        if old is new or old == new:
             continue
-        step, rule = mark + name, node.at(name) if mark else node.item
-        if not isinstance(now, NESTED):
+        step, schema = prefix + name, node.field_schema(name) if prefix else node.item_schema
+        if not isinstance(new, COLLECTION_TYPES):
             written[step] = MEMBER
-        elif was is msgspec.UNSET:
-            written[step] = _entire(step, now, rule)
+        elif old is msgspec.UNSET:
+            written[step] = _all_child_fields(step, new, schema)
         else:
-            for fields, found in zip((written, removed), compared(was, now, rule), strict=True):
-                if found:
-                    fields[step] = found
-    for name, was in before.items():
+            for fields, changed in zip((written, removed), compare(old, new, schema), strict=True):
+                if changed:
+                    fields[step] = changed
+    for name, old in before.items():
         if name not in after:
-            removed[mark + name] = _entire(mark + name, was, node.at(name) if mark else node.item)
+            removed[prefix + name] = _all_child_fields(
+                prefix + name, old, node.field_schema(name) if prefix else node.item_schema
+            )
     return written, removed
 
 
-def _entire(step: str, value: Any, node: Node) -> FieldSet:
+def _all_child_fields(step: str, value: Any, node: SchemaNode) -> FieldSet:
     """All fields of a child that was added or removed; an item of a keyed list is a member itself."""
-    return {".": {}, **whole(value, node)} if step[0] == "k" else whole(value, node, step[2:])
+    return {".": {}, **all_fields(value, node)} if step[0] == "k" else all_fields(value, node, step[2:])
 
 
-def is_granular_map(value: Any, node: Node) -> bool:
+def is_granular_map(value: Any, node: SchemaNode) -> bool:
     return isinstance(value, dict) and bool(value) and node.map_type != "atomic"
 
 
-def is_granular_list(value: Any, node: Node) -> bool:
+def is_granular_list(value: Any, node: SchemaNode) -> bool:
     return isinstance(value, list) and node.list_type != "atomic"
 
 
-def keyed(items: list[Any], node: Node) -> dict[str, Any]:
+def items_by_step(items: list[Any], node: SchemaNode) -> dict[str, Any]:
     """Items of a set or keyed list by their step."""
-    return {_step(item, node): item for item in items}
+    return {_item_step(item, node): item for item in items}
 
 
-def _step(item: Any, node: Node) -> str:
+def _item_step(item: Any, node: SchemaNode) -> str:
     if node.list_type == "set" or not isinstance(item, dict):
         return "v:" + msgspec.json.encode(item).decode()
     key = {}
     for name in sorted(node.list_keys):
-        found = item.get(name, node.item.at(name).default)
-        if found is not msgspec.UNSET:
-            key[name] = found
+        value = item.get(name, node.item_schema.field_schema(name).default)
+        if value is not msgspec.UNSET:
+            key[name] = value
     return "k:" + msgspec.json.encode(key).decode()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from windlass.sandbox.apiserver.objects.schemas import OPEN, Node
+from windlass.sandbox.apiserver.objects.schemas import OPEN_SCHEMA, SchemaNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-READ_WRITE = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+STANDARD_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ScalePaths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class ServedKind:
     group: str
     version: str
     plural: str
@@ -37,17 +37,17 @@ class Kind:
     list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    verbs: tuple[str, ...] = READ_WRITE
+    verbs: tuple[str, ...] = STANDARD_VERBS
     subresources: frozenset[str] = frozenset()
     has_generation: bool = False
-    unconditional: bool = True
+    allows_unconditional_update: bool = True
     """Whether a PUT without resourceVersion overwrites the stored object."""
-    returns_deleted: bool = False
+    returns_deleted_object: bool = False
     """Whether DELETE returns the deleted object instead of a Status."""
-    schema: Node = field(default=OPEN, compare=False)
+    schema: SchemaNode = field(default=OPEN_SCHEMA, compare=False)
     scale: ScalePaths | None = None
-    custom: bool = False
-    published: dict[str, Any] | None = field(default=None, compare=False)
+    is_custom: bool = False
+    openapi_schema: dict[str, Any] | None = field(default=None, compare=False)
     """The schema from the CustomResourceDefinition, for OpenAPI documents."""
 
     @cached_property
@@ -60,18 +60,18 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
-    def head(self) -> dict[str, str]:
+    def type_meta(self) -> dict[str, str]:
         """kind and apiVersion of every object of this kind."""
         return {"kind": self.kind, "apiVersion": self.api_version}
 
     @property
-    def lists(self) -> str:
+    def list_kind_name(self) -> str:
         return self.list_kind or f"{self.kind}List"
 
     @cached_property
-    def prefix(self) -> bytes:
+    def json_prefix(self) -> bytes:
         """Start of the JSON of every object of this kind; `StoredObject.tail` is the rest."""
-        return msgspec.json.encode(self.head)[:-1] + b","
+        return msgspec.json.encode(self.type_meta)[:-1] + b","
 
     @property
     def is_virtual(self) -> bool:
@@ -79,7 +79,7 @@ class Kind:
         return self.verbs == ("create",)
 
 
-def _priority(version: str) -> tuple[int, int, int]:
+def _version_priority(version: str) -> tuple[int, int, int]:
     """Sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1."""
     found = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", version)
     if not found:
@@ -90,49 +90,49 @@ def _priority(version: str) -> tuple[int, int, int]:
 class Catalogue:
     """The served kinds, in the order in which they were added. The first version of a kind is the preferred one."""
 
-    def __init__(self, kinds: Iterable[Kind]) -> None:
-        self._kinds: dict[tuple[str, str, str], Kind] = {}
-        self._first: dict[str, Kind] = {}
-        self._named: dict[tuple[str, str], Kind] = {}
+    def __init__(self, kinds: Iterable[ServedKind]) -> None:
+        self._kinds: dict[tuple[str, str, str], ServedKind] = {}
+        self._preferred: dict[str, ServedKind] = {}
+        self._by_type: dict[tuple[str, str], ServedKind] = {}
         for kind in kinds:
             self.add(kind)
 
-    def add(self, kind: Kind) -> None:
+    def add(self, kind: ServedKind) -> None:
         self._kinds[kind.group, kind.version, kind.plural] = kind
-        self._first.setdefault(kind.id, kind)
-        self._named[kind.api_version, kind.kind] = kind
+        self._preferred.setdefault(kind.id, kind)
+        self._by_type[kind.api_version, kind.kind] = kind
 
-    def drop(self, kind_id: str) -> None:
+    def remove(self, kind_id: str) -> None:
         for key, kind in [row for row in self._kinds.items() if row[1].id == kind_id]:
             del self._kinds[key]
-            self._named.pop((kind.api_version, kind.kind), None)
-        self._first.pop(kind_id, None)
+            self._by_type.pop((kind.api_version, kind.kind), None)
+        self._preferred.pop(kind_id, None)
 
-    def at(self, group: str, version: str, plural: str) -> Kind | None:
+    def by_resource(self, group: str, version: str, plural: str) -> ServedKind | None:
         return self._kinds.get((group, version, plural))
 
-    def is_built_in(self, group: str) -> bool:
-        return any(kind.group == group and not kind.custom for kind in self._kinds.values())
+    def is_builtin_group(self, group: str) -> bool:
+        return any(kind.group == group and not kind.is_custom for kind in self._kinds.values())
 
-    def find(self, kind_id: str) -> Kind | None:
+    def by_id(self, kind_id: str) -> ServedKind | None:
         """The preferred version of a kind, by its id such as `deployments.apps`."""
-        return self._first.get(kind_id)
+        return self._preferred.get(kind_id)
 
-    def named(self, api_version: str, kind: str) -> Kind | None:
+    def by_type(self, api_version: str, kind: str) -> ServedKind | None:
         """The kind of an object with this apiVersion and kind."""
-        return self._named.get((api_version, kind))
+        return self._by_type.get((api_version, kind))
 
-    def versions(self) -> dict[str, list[str]]:
+    def versions_by_group(self) -> dict[str, list[str]]:
         """Versions by group, the core group first."""
-        found: dict[str, list[str]] = {"": ["v1"]}
+        groups: dict[str, list[str]] = {"": ["v1"]}
         for group, version, _ in self._kinds:
-            versions = found.setdefault(group, [])
+            versions = groups.setdefault(group, [])
             if version not in versions:
                 versions.append(version)
-        return {group: sorted(versions, key=_priority, reverse=True) for group, versions in found.items()}
+        return {group: sorted(versions, key=_version_priority, reverse=True) for group, versions in groups.items()}
 
-    def within(self, group: str, version: str) -> list[Kind]:
+    def in_group_version(self, group: str, version: str) -> list[ServedKind]:
         return [kind for kind in self._kinds.values() if (kind.group, kind.version) == (group, version)]
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[ServedKind]:
         return iter(self._kinds.values())

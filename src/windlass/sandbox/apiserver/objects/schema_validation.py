@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.apiserver.objects.schemas import at_index, child_path, fields_of, tells
+from windlass.sandbox.apiserver.objects.schemas import as_mapping, child_path, constrains_values, item_at
 from windlass.sandbox.apiserver.wire.api_status import (
     FieldError,
     duplicate,
@@ -22,11 +22,11 @@ from windlass.sandbox.apiserver.wire.api_status import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windlass.sandbox.apiserver.objects.schemas import Node
+    from windlass.sandbox.apiserver.objects.schemas import SchemaNode
 
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/\s]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*")
-TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-TYPES: dict[str, tuple[type, ...]] = {
+RFC3339_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
     "number": (int, float),
@@ -36,41 +36,41 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def errors(value: Any, node: Node, path: str = "", known: Any = None) -> list[FieldError]:
+def errors(value: Any, node: SchemaNode, path: str = "", previous: Any = None) -> list[FieldError]:
     """Validation errors. Parts that equal `previous`, which was valid, are not validated again."""
-    found: list[FieldError] = []
-    _judge(value, node, path, known, found)
-    return found
+    problems: list[FieldError] = []
+    _validate(value, node, path, previous, problems)
+    return problems
 
 
-def mistyped(value: Any, node: Node, known: Any = None) -> str:
+def first_type_error(value: Any, node: SchemaNode, previous: Any = None) -> str:
     """Path and message of the first field with a value of the wrong type; empty if there is none."""
-    found = (error for error in errors(value, node, "", known) if error.reason == "FieldValueTypeInvalid")
-    return next((f"{error.field}: {error.message}" for error in found), "")
+    type_errors = (error for error in errors(value, node, "", previous) if error.reason == "FieldValueTypeInvalid")
+    return next((f"{error.field}: {error.message}" for error in type_errors), "")
 
 
-def _judge(value: Any, node: Node, path: str, known: Any, found: list[FieldError]) -> None:
-    if node.nullable if value is None else value == known:
+def _validate(value: Any, node: SchemaNode, path: str, previous: Any, problems: list[FieldError]) -> None:
+    if node.nullable if value is None else value == previous:
         return
-    wrong = _wrong_type(value, node)
-    if wrong:
+    expected = _expected_type(value, node)
+    if expected:
         name = _type_name(value)
-        message = f'{_in_body(path)} must be of type {wrong}: "{name}"'
-        found.append(invalid_value(path or "<nil>", name, message, reason="FieldValueTypeInvalid"))
+        message = f'{_in_body(path)} must be of type {expected}: "{name}"'
+        problems.append(invalid_value(path or "<nil>", name, message, reason="FieldValueTypeInvalid"))
         return
     if node.enum is not None and value not in node.enum:
-        found.append(unsupported(path, value, node.enum))
+        problems.append(unsupported(path, value, node.enum))
     if isinstance(value, dict):
-        _judge_object(value, node, path, known, found)
+        _validate_object(value, node, path, previous, problems)
     elif isinstance(value, list):
-        _judge_list(value, node, path, known, found)
+        _validate_list(value, node, path, previous, problems)
     elif isinstance(value, str):
-        found += _of_string(value, node, path)
+        problems += _string_errors(value, node, path)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        found += _of_number(value, node, path)
+        problems += _number_errors(value, node, path)
 
 
-def _wrong_type(value: Any, node: Node) -> str:
+def _expected_type(value: Any, node: SchemaNode) -> str:
     """The expected type if the value has another; else empty."""
     if node.int_or_string:
         fits = isinstance(value, int | str) and not isinstance(value, bool)
@@ -78,7 +78,7 @@ def _wrong_type(value: Any, node: Node) -> str:
     if not node.type:
         return ""
     is_bool = isinstance(value, bool)
-    fits = isinstance(value, TYPES[node.type]) and (not is_bool or node.type == "boolean")
+    fits = isinstance(value, PYTHON_TYPES[node.type]) and (not is_bool or node.type == "boolean")
     if node.type == "integer" and isinstance(value, float) and value.is_integer():
         fits = True
     return "" if fits else node.type
@@ -89,28 +89,30 @@ def _type_name(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    return next(name for name, types in TYPES.items() if isinstance(value, types))
+    return next(name for name, types in PYTHON_TYPES.items() if isinstance(value, types))
 
 
-def _judge_object(value: dict[str, Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
-    was = fields_of(known)
-    found += [required(child_path(path, name)) for name in node.required if name not in value]
+def _validate_object(
+    value: dict[str, Any], node: SchemaNode, path: str, previous: Any, problems: list[FieldError]
+) -> None:
+    previous_fields = as_mapping(previous)
+    problems += [required(child_path(path, name)) for name in node.required if name not in value]
     for name, child in value.items():
-        below = was.get(name)
-        if (child is None or child != below) and tells(rule := node.at(name)):
-            _judge(child, rule, child_path(path, name), below, found)
+        previous_child = previous_fields.get(name)
+        if (child is None or child != previous_child) and constrains_values(schema := node.field_schema(name)):
+            _validate(child, schema, child_path(path, name), previous_child, problems)
 
 
-def _judge_list(value: list[Any], node: Node, path: str, known: Any, found: list[FieldError]) -> None:
+def _validate_list(value: list[Any], node: SchemaNode, path: str, previous: Any, problems: list[FieldError]) -> None:
     if node.max_items is not None and len(value) > node.max_items:
         message = f"Too many: {len(value)}: must have at most {node.max_items} items"
-        found.append(FieldError("FieldValueTooMany", path, message))
+        problems.append(FieldError("FieldValueTooMany", path, message))
     for index, item in enumerate(value):
-        _judge(item, node.item, f"{path}[{index}]", at_index(known, index), found)
-    found += _duplicates(value, node, path)
+        _validate(item, node.item_schema, f"{path}[{index}]", item_at(previous, index), problems)
+    problems += _duplicate_errors(value, node, path)
 
 
-def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]:
+def _duplicate_errors(value: list[Any], node: SchemaNode, path: str) -> Iterator[FieldError]:
     seen = []
     for index, item in enumerate(value if node.list_type != "atomic" else ()):
         key = {name: item.get(name) for name in node.list_keys} if node.list_type == "map" else item
@@ -119,8 +121,8 @@ def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[FieldError]
         seen.append(key)
 
 
-def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
-    if node.format == "date-time" and not TIME.fullmatch(value):
+def _string_errors(value: str, node: SchemaNode, path: str) -> Iterator[FieldError]:
+    if node.format == "date-time" and not RFC3339_TIME.fullmatch(value):
         message = f'{_in_body(path)} must be of type date-time: "{value}"'
         yield invalid_value(path, value, message, reason="FieldValueTypeInvalid")
     if node.format == "byte" and not BASE64.fullmatch(value):
@@ -133,7 +135,7 @@ def _of_string(value: str, node: Node, path: str) -> Iterator[FieldError]:
         yield invalid_value(path, value, f"{_in_body(path)} should match '{node.pattern}'")
 
 
-def _of_number(value: float, node: Node, path: str) -> Iterator[FieldError]:
+def _number_errors(value: float, node: SchemaNode, path: str) -> Iterator[FieldError]:
     if node.minimum is not None and value < node.minimum:
         yield invalid_value(path, value, f"{_in_body(path)} should be greater than or equal to {node.minimum:g}")
     if node.maximum is not None and value > node.maximum:

@@ -26,26 +26,26 @@ class Requirement:
     """`in`, `notin`, `<`, `>`, `exists` or `absent`."""
     values: tuple[str, ...] = ()
 
-    def holds(self, found: str | None) -> bool:
+    def matches(self, value: str | None) -> bool:
         if self.operator == "in":
-            return found is not None and found in self.values
+            return value is not None and value in self.values
         if self.operator == "notin":
-            return found is None or found not in self.values
+            return value is None or value not in self.values
         if self.operator in {"<", ">"}:
-            if found is None or not (found + self.values[0]).isdecimal():
+            if value is None or not (value + self.values[0]).isdecimal():
                 return False
-            return int(found) < int(self.values[0]) if self.operator == "<" else int(found) > int(self.values[0])
-        return (found is not None) == (self.operator == "exists")
+            return int(value) < int(self.values[0]) if self.operator == "<" else int(value) > int(self.values[0])
+        return (value is not None) == (self.operator == "exists")
 
 
 Requirements = tuple[Requirement, ...]
 
 
-def parse_labels(text: str) -> Requirements:
-    return tuple(_label(part, text) for part in _COMMAS.split(text)) if text.strip() else ()
+def parse_label_selector(text: str) -> Requirements:
+    return tuple(_parse_label_requirement(part, text) for part in _COMMAS.split(text)) if text.strip() else ()
 
 
-def _label(part: str, text: str) -> Requirement:
+def _parse_label_requirement(part: str, text: str) -> Requirement:
     if found := _EQUALS.fullmatch(part):
         return Requirement(found[1], {"!=": "notin", "<": "<", ">": ">"}.get(found[2], "in"), (found[3],))
     if found := _SET.fullmatch(part):
@@ -55,7 +55,7 @@ def _label(part: str, text: str) -> Requirement:
     raise bad_request(f"unable to parse requirement: found '{text}', expected: a label selector")
 
 
-def parse_fields(text: str) -> Requirements:
+def parse_field_selector(text: str) -> Requirements:
     requirements = []
     for part in text.split(",") if text.strip() else ():
         found = _FIELD.fullmatch(part)
@@ -65,27 +65,27 @@ def parse_fields(text: str) -> Requirements:
     return tuple(requirements)
 
 
-def of_label_selector(selector: Mapping[str, Any]) -> Requirements:
+def label_selector_requirements(selector: Mapping[str, Any]) -> Requirements:
     """The requirements of a LabelSelector object, as in workloads and PodDisruptionBudgets."""
-    words = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+    operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
     equal = [Requirement(key, "in", (value,)) for key, value in sorted(selector.get("matchLabels", {}).items())]
-    rows = selector.get("matchExpressions", ())
-    return (*equal, *(Requirement(r["key"], words[r["operator"]], tuple(r.get("values", ()))) for r in rows))
+    expressions = selector.get("matchExpressions", ())
+    return (*equal, *(Requirement(r["key"], operators[r["operator"]], tuple(r.get("values", ()))) for r in expressions))
 
 
-def match(requirements: Requirements, find: Callable[[str], str | None]) -> bool:
-    return all(requirement.holds(find(requirement.key)) for requirement in requirements)
+def matches_all(requirements: Requirements, lookup: Callable[[str], str | None]) -> bool:
+    return all(requirement.matches(lookup(requirement.key)) for requirement in requirements)
 
 
-def field_at(item: Mapping[str, Any], path: str) -> str:
+def field_text(item: Mapping[str, Any], path: str) -> str:
     """The value of a field as a string; empty if it is not set."""
-    value = at_path(item, path)
+    value = value_at_path(item, path)
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
 
 
-def at_path(value: Any, path: str) -> Any:
+def value_at_path(value: Any, path: str) -> Any:
     """The value at a path such as `.spec.replicas`; `None` if it is not set."""
     for name in path.strip(".").split("."):
         value = value.get(name) if isinstance(value, dict) else None

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Body = dict[str, Any]
-MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+MODIFIED_MESSAGE = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-class Kind(Protocol):
+class KindNames(Protocol):
     """The names of a kind that appear in error messages."""
 
     @property
@@ -27,7 +27,7 @@ class Kind(Protocol):
     def id(self) -> str: ...
 
 
-class Refusal(Exception):
+class StatusError(Exception):
     """A request failed; the response is a Status object."""
 
     def __init__(self, code: int, reason: str, message: str, details: Body | None = None) -> None:
@@ -36,7 +36,7 @@ class Refusal(Exception):
         self.reason = reason
         self.details = details
         self.list_meta: Body = {}
-        self.text = ""
+        self.plain_text = ""
         """Plain text to send instead of a Status, for paths that no API group serves."""
 
     @property
@@ -64,126 +64,133 @@ def required(field: str, message: str = "") -> FieldError:
 
 
 def invalid_value(field: str, value: Any, message: str, *, reason: str = "FieldValueInvalid") -> FieldError:
-    return FieldError(reason, field, f"Invalid value: {shown(value)}: {message}")
+    return FieldError(reason, field, f"Invalid value: {format_value(value)}: {message}")
 
 
 def forbidden_field(field: str, message: str) -> FieldError:
     return FieldError("FieldValueForbidden", field, f"Forbidden: {message}")
 
 
-def unsupported(field: str, value: Any, known: Sequence[str]) -> FieldError:
-    supported = ", ".join(f'"{choice}"' for choice in known)
+def unsupported(field: str, value: Any, choices: Sequence[str]) -> FieldError:
+    supported = ", ".join(f'"{choice}"' for choice in choices)
     return FieldError(
-        "FieldValueNotSupported", field, f"Unsupported value: {shown(value)}: supported values: {supported}"
+        "FieldValueNotSupported", field, f"Unsupported value: {format_value(value)}: supported values: {supported}"
     )
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {shown(value)}")
+    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {format_value(value)}")
 
 
-def too_long(field: str, most: int) -> FieldError:
-    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
+def too_long(field: str, max_bytes: int) -> FieldError:
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {max_bytes} bytes")
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as the real server prints it in error messages."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, dict):
-        return "{" + ",".join(f'"{name}":{shown(child)}' for name, child in sorted(value.items())) + "}"
+        return "{" + ",".join(f'"{name}":{format_value(child)}' for name, child in sorted(value.items())) + "}"
     return str(value)
 
 
-def of(kind: Kind, name: str) -> Body:
+def status_details(kind: KindNames, name: str) -> Body:
     return {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
 
 
-def not_found(kind: Kind, name: str) -> Refusal:
-    return Refusal(404, "NotFound", f'{kind.id} "{name}" not found', of(kind, name))
+def not_found(kind: KindNames, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{kind.id} "{name}" not found', status_details(kind, name))
 
 
-def unknown_path() -> Refusal:
-    return Refusal(404, "NotFound", "the server could not find the requested resource", {})
+def unknown_path() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def nowhere() -> Refusal:
+def page_not_found() -> StatusError:
     """The error for a path in an API group that is not served."""
-    refusal = unknown_path()
-    refusal.text = "404 page not found\n"
-    return refusal
+    error = unknown_path()
+    error.plain_text = "404 page not found\n"
+    return error
 
 
-def already_exists(kind: Kind, name: str, *, deleting: bool = False) -> Refusal:
+def already_exists(kind: KindNames, name: str, *, deleting: bool = False) -> StatusError:
     head = "object is being deleted: " if deleting else ""
-    return Refusal(409, "AlreadyExists", f'{head}{kind.id} "{name}" already exists', of(kind, name))
+    return StatusError(409, "AlreadyExists", f'{head}{kind.id} "{name}" already exists', status_details(kind, name))
 
 
-def conflict(kind: Kind, name: str, why: str = MODIFIED) -> Refusal:
-    return Refusal(409, "Conflict", f'Operation cannot be fulfilled on {kind.id} "{name}": {why}', of(kind, name))
-
-
-def bad_request(message: str) -> Refusal:
-    return Refusal(400, "BadRequest", message)
-
-
-def not_handled(kind: Kind, why: str) -> Refusal:
-    return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
-
-
-def forbidden(kind: Kind, name: str, why: str) -> Refusal:
-    subject = f'{kind.id} "{name}"' if name else kind.id
-    return Refusal(
-        403, "Forbidden", f"{subject} is forbidden: {why}", of(kind, name) if name else {"kind": kind.plural}
+def conflict(kind: KindNames, name: str, why: str = MODIFIED_MESSAGE) -> StatusError:
+    return StatusError(
+        409, "Conflict", f'Operation cannot be fulfilled on {kind.id} "{name}": {why}', status_details(kind, name)
     )
 
 
-def invalid(kind: Kind, name: str, errors: Sequence[FieldError]) -> Refusal:
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
+
+
+def decoding_error(kind: KindNames, why: str) -> StatusError:
+    return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
+
+
+def forbidden(kind: KindNames, name: str, why: str) -> StatusError:
+    subject = f'{kind.id} "{name}"' if name else kind.id
+    return StatusError(
+        403,
+        "Forbidden",
+        f"{subject} is forbidden: {why}",
+        status_details(kind, name) if name else {"kind": kind.plural},
+    )
+
+
+def invalid(kind: KindNames, name: str, errors: Sequence[FieldError]) -> StatusError:
     """The error for an invalid object; lists field errors in order, without duplicates."""
     unique = list(dict.fromkeys(errors))
     texts = [f"{error.field}: {error.message}" for error in unique]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
-    details = {**of(kind, name), "kind": kind.kind, "causes": [error.cause for error in unique]}
-    return Refusal(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
+    details = {**status_details(kind, name), "kind": kind.kind, "causes": [error.cause for error in unique]}
+    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {text}', details)
 
 
-def unsupported_media(*known: str) -> Refusal:
-    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(known)}"
-    return Refusal(415, "UnsupportedMediaType", message, {})
+def unsupported_media_type(*media_types: str) -> StatusError:
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(media_types)}"
+    )
+    return StatusError(415, "UnsupportedMediaType", message, {})
 
 
-def invalid_options(kind: str, errors: Sequence[FieldError]) -> Refusal:
+def invalid_options(kind: str, errors: Sequence[FieldError]) -> StatusError:
     texts = [f"{error.field}: {error.message}" for error in errors]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [error.cause for error in errors]}
-    return Refusal(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
+    return StatusError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {text}', details)
 
 
-def method_not_allowed() -> Refusal:
-    return Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+def method_not_allowed() -> StatusError:
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
 
 
-def broken(message: str) -> Refusal:
+def internal_error(message: str) -> StatusError:
     """Code 500 without a reason, as the real server answers some invalid requests."""
-    return Refusal(500, "", message)
+    return StatusError(500, "", message)
 
 
-def expired(message: str) -> Refusal:
-    return Refusal(410, "Expired", message)
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
-def too_many(message: str, seconds: int) -> Refusal:
-    return Refusal(429, "TooManyRequests", message, {"retryAfterSeconds": seconds})
+def too_many_requests(message: str, seconds: int) -> StatusError:
+    return StatusError(429, "TooManyRequests", message, {"retryAfterSeconds": seconds})
 
 
-def success(kind: Kind, name: str, uid: str) -> Body:
-    details = {**of(kind, name), "uid": uid}
+def success_status(kind: KindNames, name: str, uid: str) -> Body:
+    details = {**status_details(kind, name), "uid": uid}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
 
-def present(body: Body) -> Body:
+def without_empty(body: Body) -> Body:
     """The mapping without values that are null, an empty list or an empty mapping."""
     return {name: value for name, value in body.items() if value is not None and value not in ({}, [])}

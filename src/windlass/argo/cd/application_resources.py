@@ -1,0 +1,104 @@
+"""The resources that an Application's status lists: children, drift, sync results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from windlass.core.platform.model.snapshots import (
+    ResourceKind,
+    SyncStatus,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from windlass.kube.client.objects import RawObject
+from windlass.argo.cd.applications import (
+    _NO_STATUS,
+    APPLICATIONS,
+    Application,
+    ManagedResource,
+    ObjectKey,
+    resource_kind,
+)
+
+
+def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
+    """Kinds whose health Argo CD assesses.
+
+    If Argo CD stores resource health outside the Application, every kind is returned, since none can be ruled out.
+    """
+    status = application.status or _NO_STATUS
+    is_hidden = bool(status.resource_health_source)
+    return frozenset(resource_kind(row) for row in status.resources or () if is_hidden or row.health)
+
+
+def desired_resources(application: Application) -> Iterator[ManagedResource]:
+    """Managed resources that are part of the desired state: neither hooks nor resources to be pruned."""
+    rows = (application.status or _NO_STATUS).resources or ()
+    return (row for row in rows if row.kind and row.name and not row.hook and not row.requires_pruning)
+
+
+def child_applications(application: Application) -> Iterator[tuple[ObjectKey, bool]]:
+    """Keys of the Applications that this one defines, each with whether it is in sync with its definition."""
+    for row in (application.status or _NO_STATUS).resources or ():
+        if _is_application(row) and not row.requires_pruning:
+            namespace = row.namespace or application.metadata.namespace
+            yield (namespace, row.name or ""), row.status == SyncStatus.SYNCED
+
+
+def out_of_sync_resources(application: Application, *, exclude: Container[ObjectKey]) -> list[RawObject]:
+    """OutOfSync resources in the format of an operation's `resources`, without the Applications in `exclude`."""
+    rows = (row for row in (application.status or _NO_STATUS).resources or () if row.status == SyncStatus.OUT_OF_SYNC)
+    default_namespace = application.metadata.namespace
+    return [
+        _operation_resource(row)
+        for row in rows
+        if not (_is_application(row) and (row.namespace or default_namespace, row.name or "") in exclude)
+    ]
+
+
+def _operation_resource(row: ManagedResource) -> RawObject:
+    fields = {"group": row.group, "kind": row.kind, "namespace": row.namespace, "name": row.name}
+    return {key: value for key, value in fields.items() if value}
+
+
+def _is_application(row: ManagedResource) -> bool:
+    return (row.group, row.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
+
+
+class ResourceAddress(NamedTuple):
+    """Address of an object that an Application manages; absent fields are empty strings."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def resource_addresses(application: Application) -> list[ResourceAddress]:
+    rows = (application.status or _NO_STATUS).resources or ()
+    return [
+        ResourceAddress(row.group or "", row.kind or "", row.namespace or "", row.name or "")
+        for row in rows
+        if row.name
+    ]
+
+
+def failed_resources(application: Application) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and message of each resource that the last operation failed to sync."""
+    state = (application.status or _NO_STATUS).operation_state
+    result = state.sync_result if state else None
+    for row in (result.resources if result else None) or ():
+        if row.status == "SyncFailed":
+            yield row.kind or "", row.name or "", row.message or ""
+
+
+def child_sync_result(application: Application, child: ObjectKey) -> tuple[str, str]:
+    """Status and message of a child Application in the last operation's result; both empty if it is not listed."""
+    state = (application.status or _NO_STATUS).operation_state
+    result = state.sync_result if state else None
+    for row in (result.resources if result else None) or ():
+        if row.kind == APPLICATIONS.kind and (row.namespace, row.name) == child:
+            return row.status or "", row.message or ""
+    return "", ""
