@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.measurement import measured
 from benchmarks.results import figure
+from tests.run_contexts import run_context
 from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.model.applications import ApplicationNode, ApplicationRef, Barrier, Platform, Stack
 from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import Snapshot
 from windlass.core.platform.planning import plans
+from windlass.core.platform.reporting.reports import Action
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.transport.calls import CallLimits, CallSender
-from windlass.operations.deploy import DeployRequest, deploy
-from windlass.operations.run.context import RunContext, RunControl
+from windlass.operations.deploy import deploy
+from windlass.operations.planner import RunRequest
 from windlass.sandbox.apiserver.access import kubeconfig
 from windlass.sandbox.apiserver.requests import ADMIN
 from windlass.sandbox.argocd.custom_resources import build_crds
@@ -92,12 +94,9 @@ def deployed(platform: Platform, durations: dict[str, float]) -> Report:
                 InProcessTransport(sandbox, ADMIN), clock=virtual_time.virtual_clock(), limits=CallLimits(1e6, 10**6)
             )
             client = KubeClient(calls)
-            access = RunContext(
-                client, client.clock.now, "argocd", "bench", RunControl(lambda _: None), timedelta(hours=9)
-            )
-            return await deploy(
-                access, DeployRequest("development", platform, Scope(), root=RootApplication(URL, "main", "root", {}))
-            )
+            root = RootApplication(URL, "main", "root", {})
+            request = RunRequest(Action.DEPLOY, "development", platform, Scope(), root=root)
+            return await deploy(run_context(client, "bench", timeout=timedelta(hours=9)), request)
 
     return virtual_time.run(main())
 

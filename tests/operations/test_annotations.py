@@ -14,7 +14,8 @@ from tests.sandbox.controllers.objects import application, config
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
-from windlass.operations.plan import PlanRequest, plan
+from windlass.operations.plan import plan
+from windlass.operations.planner import RunRequest
 
 PLATFORM = platform("web; api; data")
 
@@ -26,7 +27,7 @@ def steps(annotation: str, stated: frozenset[str] = frozenset()) -> dict[str, tu
             await begin(w, files, *(application(name) for name in ("web", "api", "data")))
             await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": annotation}}})
             await asyncio.sleep(0)  # noqa: TID251 - of the loop that jumps
-            found = await plan(cluster(w), PlanRequest(Action.DEPLOY, "development", PLATFORM, Scope(), stated))
+            found = await plan(cluster(w), RunRequest(Action.DEPLOY, "development", PLATFORM, Scope(), stated))
             return {step.name: step.after for step in found.plan.steps}
 
     found: dict[str, tuple[str, ...]] = clusters.run(main())

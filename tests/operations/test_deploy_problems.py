@@ -12,6 +12,7 @@ import pytest
 from tests import builders
 from tests.operations.clusters import after, begin, cluster
 from tests.operations.teardown.test_cleanup import DEFINITIONS, definition
+from tests.run_contexts import run_context
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, claim, config, workload
 from windlass.argo.cd.root_application import RootApplication
@@ -24,6 +25,7 @@ from windlass.kube.access_reviews import Unpermitted
 from windlass.operations import deploy, validate
 from windlass.operations import plan as planning
 from windlass.operations.observation import NoNamespace
+from windlass.operations.planner import Moved, RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.run.run_lock import Locked
 from windlass.operations.teardown import teardown
@@ -50,12 +52,12 @@ PATCHING = {"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs"
 
 
 def access(w: World, control: RunControl, argocd: str = "argocd") -> RunContext:
-    return RunContext(w.kube, w.kube.clock.now, argocd, "run-1", control, timedelta(hours=1))
+    return run_context(w.kube, "run-1", control, cluster=replace(cluster(w), argocd_namespace=argocd))
 
 
 async def deployed(w: World, platform: Platform, **wish: Any) -> Report:
     return await deploy.deploy(
-        access(w, RunControl(lambda _: None)), deploy.DeployRequest("staging", platform, Scope(), **wish)
+        access(w, RunControl(lambda _: None)), RunRequest(Action.DEPLOY, "staging", platform, Scope(), **wish)
     )
 
 
@@ -137,7 +139,7 @@ def test_a_plan_that_does_not_hold_any_more_asks_for_no_refresh() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
-            with pytest.raises(deploy.Moved, match="web would now be synced"):
+            with pytest.raises(Moved, match="web would now be synced"):
                 await deployed(w, builders.platform("web:"), approved_plan=ApprovedPlan({}, frozenset({"web"})))
             assert w.kube.counts.writes == 0
 
@@ -151,7 +153,7 @@ def test_a_plan_writes_nothing(action: Action) -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
-            wish = planning.PlanRequest(action, "staging", builders.platform("web:"), Scope())
+            wish = RunRequest(action, "staging", builders.platform("web:"), Scope())
             found = await planning.plan(cluster(w), wish)
             assert [step.name for step in found.plan.steps] == ["web"]
             assert w.kube.counts.writes == 0
@@ -170,16 +172,16 @@ def test_a_namespace_that_is_not_there_is_told_before_anything_is_changed(action
         wrong = access(w, RunControl(lambda _: None), "argo-cd")
         match action:
             case "plan":
-                wish = planning.PlanRequest(Action.DEPLOY, "staging", platform, Scope())
+                wish = RunRequest(Action.DEPLOY, "staging", platform, Scope())
                 await planning.plan(replace(cluster(w), argocd_namespace="argo-cd"), wish)
             case "validate":
                 await validate.validate(
                     replace(cluster(w), argocd_namespace="argo-cd"), validate.ValidateRequest("staging", platform, SOME)
                 )
             case "deploy":
-                await deploy.deploy(wrong, deploy.DeployRequest("staging", platform, Scope()))
+                await deploy.deploy(wrong, RunRequest(Action.DEPLOY, "staging", platform, Scope()))
             case "teardown":
-                await teardown.teardown(wrong, teardown.TeardownRequest("staging", platform, Scope()))
+                await teardown.teardown(wrong, RunRequest(Action.TEARDOWN, "staging", platform, Scope()))
 
     async def main() -> None:
         async with clusters.world() as w:
@@ -198,7 +200,7 @@ def test_who_may_not_look_at_the_namespace_may_still_be_right() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.sandbox.server.faults.add(Fault(verb="get", kind="namespaces", code=403, reason="Forbidden", times=None))
-            wish = planning.PlanRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
+            wish = RunRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
             assert (await planning.plan(cluster(w), wish)).plan.steps
 
     clusters.run(main())
@@ -324,7 +326,7 @@ def test_what_ended_a_run_stands_in_its_report() -> None:
                 lambda event: control.fail(WindlassError("the sky fell")) if "NodeStarted" in repr(event) else None
             )
             report = await deploy.deploy(
-                access(w, control), deploy.DeployRequest("staging", builders.platform("web:"), Scope())
+                access(w, control), RunRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
             )
             assert report.notices == ("the sky fell",)
             assert [(each.name, each.reason) for each in report.failures] == [("web", "Interrupted")]
@@ -339,7 +341,7 @@ def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:
             control = RunControl(lambda _: None)
             asyncio.get_running_loop().call_later(30, control.interrupt)
             report = await deploy.deploy(
-                access(w, control), deploy.DeployRequest("staging", builders.platform("web:"), Scope())
+                access(w, control), RunRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
             )
             assert report.failures[0].reason == "Interrupted"
             assert report.failures[0].detail.startswith("when the run ended it was waiting: it is Progressing")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import builders
-from windlass.core.platform.events import NodeFinished
+from windlass.core.platform.events import NodeFinished, NodeWaiting
 from windlass.core.platform.gates import Evidence, Failed, Open, Reason
 from windlass.core.platform.model.applications import Barrier
 from windlass.core.platform.model.health import Health
@@ -22,7 +22,7 @@ from windlass.orchestrators import embedded
 from windlass.simulation import virtual_time
 
 if TYPE_CHECKING:
-    from windlass.core.platform.events import Event
+    from windlass.core.platform.events import EmitEvent, Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.planning.plans import Step
@@ -44,7 +44,9 @@ class Rehearsal:
     told: list[Event] = field(default_factory=list)
     waits: dict[str, str] = field(default_factory=dict)
 
-    async def carry_out(self, step: Step) -> StepResult:
+    async def carry_out(self, step: Step, emit: EmitEvent) -> StepResult:
+        if step.name in self.waits:
+            emit(NodeWaiting(step.name, "Progressing", self.waits[step.name]))
         self.started[step.name] = asyncio.get_running_loop().time()
         await asyncio.sleep(self.seconds.get(step.name, 1.0))  # noqa: TID251 - of the loop that jumps
         if step.name in self.breaking:
@@ -55,7 +57,7 @@ class Rehearsal:
         async def main() -> tuple[Outcome, ...]:
             stop, clock = asyncio.Event(), virtual_time.virtual_clock()
             asyncio.get_running_loop().call_later(self.stop_at, stop.set)
-            how = (clock.now, self.told.append, stop, lambda _: stop.set(), self.waits)
+            how = (clock.now, self.told.append, stop, lambda _: stop.set())
             conduct = embedded.RunHooks(self.carry_out, *how)
             plan = plans.plan_deploy(self.platform, Snapshot(builders.NOW), Scope())
             return await embedded.run(plan, self.platform, conduct)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL
-from tests.simulation.scenarios import APPLICATIONS, ARGOCD, LONGEST_RUN, ROOT, US, Act, Lowering, Scenario, drawn
+from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Lowering, Scenario, drawn
 from tests.simulation.teardown_play import Lowered
 from tests.simulation.witnesses import LEASES, Removals, Witness, everything
 from windlass.core.platform.model.scopes import selected_nodes
@@ -17,6 +18,7 @@ from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.operations import deploy
+from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.run.run_lock import Locked
 from windlass.operations.teardown import teardown
@@ -162,7 +164,7 @@ class Play:
         transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=ended.run_id)
         kube = KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
-        access = RunContext(kube, kube.clock.now, ARGOCD, ended.run_id, control, act.limit)
+        access = run_context(kube, ended.run_id, control, act.limit)
 
         async def process() -> None:
             try:
@@ -193,10 +195,10 @@ class Play:
         return ended
 
     def _asked(self, access: RunContext, act: Act) -> Awaitable[Report]:
-        wish = ("development", self.scenario.platform, act.scope)
+        request = RunRequest(act.action, "development", self.scenario.platform, act.scope)
         if act.action is Action.TEARDOWN:
-            return teardown.teardown(access, teardown.TeardownRequest(*wish, volume_policy=self.lowering.policy))
-        return deploy.deploy(access, deploy.DeployRequest(*wish, root=ROOT if self.scenario.has_root else None))
+            return teardown.teardown(access, replace(request, volume_policy=self.lowering.policy))
+        return deploy.deploy(access, replace(request, root=ROOT if self.scenario.has_root else None))
 
     @property
     def lowering(self) -> Lowering:

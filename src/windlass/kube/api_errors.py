@@ -210,3 +210,7 @@ def _field_owners(status: Status) -> Iterator[FieldOwner]:
     for cause in status.causes:
         if cause.reason == "FieldManagerConflict" and (match := _CONFLICTING_MANAGER.search(cause.message)):
             yield FieldOwner(manager=match[1], field=cause.field)
+
+
+TRANSIENT_ERRORS = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)
+"""After these errors, read the object again: its state tells more than the error."""

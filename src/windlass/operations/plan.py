@@ -1,4 +1,4 @@
-"""`plan`, and every dry run: what would be done, in which order and why. Reads only."""
+"""`plan` and every dry run: what would be done, in which order and why. Reads only."""
 
 from __future__ import annotations
 
@@ -7,43 +7,23 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
 from windlass.argo.cd.applications import APPLICATIONS, Application
-from windlass.core.platform.model.annotations import merge_annotations
-from windlass.core.platform.planning import lint_warnings, plans
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
-from windlass.core.platform.teardown.volumes import VolumePolicy, volume_notices
+from windlass.core.platform.teardown.volumes import volume_notices
 from windlass.kube.api_errors import NotFound
-from windlass.operations.observation import build_observation, check_argocd_namespace, list_applications
-from windlass.operations.teardown.cluster_objects import ClusterInventory
+from windlass.operations.observation import check_argocd_namespace, list_applications
+from windlass.operations.planner import check_approved_plan, parent_removal_notices, plan_run, planned_root
+from windlass.operations.teardown.affected_volumes import check_policy, find_affected_volumes
+from windlass.operations.teardown.cluster_objects import open_cluster_objects
 from windlass.operations.teardown.inventory import build_inventory
-from windlass.operations.teardown.parents import parent_removal_notice, plan_parent_removal, with_parents_last
-from windlass.operations.teardown.volumes import check_policy, find_affected_volumes
 
 if TYPE_CHECKING:
-    from windlass.argo.cd.root_application import RootApplication
-    from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.model.scopes import Scope
+    from datetime import datetime
+
     from windlass.core.platform.planning.plans import Plan
     from windlass.core.platform.reporting.reports import Report
-    from windlass.operations.observation import ObservedCluster
-    from windlass.operations.teardown.inventory import TeardownInventory
-
-_PLANNERS = {Action.DEPLOY: plans.plan_deploy, Action.TEARDOWN: plans.plan_teardown}
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRequest:
-    """What `plan` was asked to compute."""
-
-    action: Action
-    environment: str
-    platform: Platform
-    scope: Scope
-    explicit_dependencies: frozenset[str] = frozenset()
-    """Nodes whose dependencies the platform file lists; annotations are ignored for these."""
-    root: RootApplication | None = None
-    """Root Application to create if it is needed, or to update if Windlass manages it."""
-    volume_policy: VolumePolicy = VolumePolicy.RETAIN
+    from windlass.operations.observation import ApplicationsByKey, ObservedCluster
+    from windlass.operations.planner import PlannedRun, RunRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +31,67 @@ class PlanResult:
     plan: Plan
     report: Report
     root: str = ""
-    """Repository, path and revision of the root Application if it would be written first; empty otherwise."""
+    """What the root Application would follow, if it must be written first."""
 
 
-async def plan(cluster: ObservedCluster, request: PlanRequest) -> PlanResult:
+async def plan(cluster: ObservedCluster, request: RunRequest) -> PlanResult:
     """Plan by what Argo CD knows now; no refresh is requested, because that would be a write."""
-    started, names = cluster.now(), request.platform.graph.names
-    applications = await list_applications(cluster, request.platform, names)
+    started = cluster.now()
+    applications = await list_applications(cluster, request.platform, request.platform.graph.names)
     if request.action is Action.DEPLOY:
         await check_argocd_namespace(cluster, applications)
-    observation = await build_observation(cluster, request.platform, names, started, applications)
-    snapshot, annotated = observation.snapshot, observation.annotated_dependencies
-    platform = merge_annotations(request.platform, annotated, request.explicit_dependencies)
+        applications = await _with_root(cluster, request, applications)
+    planned = await plan_run(cluster, request, applications, started)
+    check_approved_plan(request, planned)
+    notices = [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
     if request.action is Action.TEARDOWN:
-        platform = with_parents_last(applications, platform, cluster.argocd_namespace)
-    computed_plan = _PLANNERS[request.action](platform, snapshot, request.scope)
-    root_change = await _root_change(cluster, request, is_needed=plans.has_undefined_node(computed_plan, snapshot))
-    notices = [root_change] if root_change else []
-    if root_change and request.root and not request.root.is_pinned:
-        notices.append(
+        notices += await _volume_notices(cluster, request, planned, applications)
+    report = reports.plan_report(_record(cluster, request, started), planned.platform, planned.plan, planned.snapshot)
+    return PlanResult(planned.plan, replace(report, notices=tuple(notices)), planned_root(request, planned))
+
+
+async def _with_root(
+    cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey
+) -> ApplicationsByKey:
+    """Add the root Application, which may be in another namespace than the nodes."""
+    key = (cluster.argocd_namespace, root_application.NAME)
+    if request.root is None or key in applications:
+        return applications
+    try:
+        root = await cluster.reader.get(APPLICATIONS.named(root_application.NAME, key[0]), Application)
+    except NotFound:
+        return applications
+    return {**applications, key: root}
+
+
+def _root_notices(request: RunRequest, planned: PlannedRun) -> list[str]:
+    if not planned.root_change or request.root is None:
+        return []
+    if request.root.is_pinned:
+        return [planned.root_change]
+    return [
+        planned.root_change,
+        (
             f"which commit {request.root.revision} leads to is known once {root_application.NAME} is there: "
             "to approve an exact one, name a commit as gitRevision"
-        )
-    if request.action is Action.DEPLOY:
-        notices += [message for _, message in lint_warnings.automated_sync_warnings(platform, snapshot)]
-    else:
-        parent_removal_plan = plan_parent_removal(applications, platform, request.scope, cluster.argocd_namespace)
-        computed_plan = replace(computed_plan, unmet=(*computed_plan.unmet, *parent_removal_plan.refused))
-        notices += [parent_removal_notice(parent) for parent in parent_removal_plan.delete_first]
-        namespace = cluster.argocd_namespace
-        inventory = build_inventory(applications, platform, request.scope, parent_removal_plan, namespace)
-        notices += await _volume_notices(cluster, request.volume_policy, inventory)
+        ),
+    ]
+
+
+async def _volume_notices(
+    cluster: ObservedCluster, request: RunRequest, planned: PlannedRun, applications: ApplicationsByKey
+) -> list[str]:
+    """What would happen to each volume; raises if the volume policy cannot be applied in this cluster."""
+    objects = await open_cluster_objects(cluster)
+    check_policy(request.volume_policy, objects.inventory.discovery)
+    inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
+    complete = inventory.with_objects((await objects.list_all()).objects)
+    return volume_notices(request.volume_policy, (await find_affected_volumes(cluster.reader, complete)).volumes)
+
+
+def _record(cluster: ObservedCluster, request: RunRequest, started: datetime) -> RunRecord:
     counts = cluster.reader.counts
-    record = RunRecord(
+    return RunRecord(
         action=request.action,
         environment=request.environment,
         scope=str(request.scope),
@@ -93,25 +101,3 @@ async def plan(cluster: ObservedCluster, request: PlanRequest) -> PlanResult:
         is_dry_run=True,
         argocd_namespace=cluster.argocd_namespace,
     )
-    report = reports.plan_report(record, platform, computed_plan, snapshot)
-    return PlanResult(computed_plan, replace(report, notices=tuple(notices)), str(request.root) if root_change else "")
-
-
-async def _volume_notices(cluster: ObservedCluster, policy: VolumePolicy, inventory: TeardownInventory) -> list[str]:
-    """What would happen to each volume; raises if the volume policy cannot be applied in this cluster."""
-    cluster_inventory = ClusterInventory(cluster.reader, await cluster.served.discovery())
-    check_policy(policy, cluster_inventory.discovery)
-    full_inventory = inventory.with_objects((await cluster_inventory.list_all()).objects)
-    return volume_notices(policy, (await find_affected_volumes(cluster.reader, full_inventory)).volumes)
-
-
-async def _root_change(cluster: ObservedCluster, request: PlanRequest, *, is_needed: bool) -> str:
-    if request.root is None or request.action is not Action.DEPLOY:
-        return ""
-    try:
-        live = await cluster.reader.get(
-            APPLICATIONS.named(root_application.NAME, cluster.argocd_namespace), Application
-        )
-    except NotFound:
-        live = None
-    return root_application.root_change(request.root, cluster.argocd_namespace, live, is_needed=is_needed)[1]

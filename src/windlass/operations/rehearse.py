@@ -9,17 +9,22 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from windlass.argo.cd.refresher import Refresher
 from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.events import NodeStarted
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.core.platform.outcomes import Result
+from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import ExitCode, InvalidInput
-from windlass.operations.deploy import DeployRequest, deploy
-from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE
+from windlass.kube.leases import LeaseClaim, ProcessLease
+from windlass.operations.deploy import deploy
+from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE, ObservedCluster
+from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
+from windlass.operations.run.run_lock import LEASE_NAME
 from windlass.simulation import random_faults, simulated_cluster, virtual_time
 from windlass.simulation.stand_ins import ROOT_FOLDER, WorkloadProfile
 
@@ -140,9 +145,9 @@ async def _deploy(cluster: SimulatedCluster, platform: Platform, scope: Scope, t
         if isinstance(event, NodeStarted):
             cluster.start_node(event.name)
 
-    client = cluster.client
-    context = RunContext(
-        client, client.clock.now, DEFAULT_ARGOCD_NAMESPACE, f"rehearsal-{scope}", RunControl(emit), timeout
-    )
+    client, run_id = cluster.client, f"rehearsal-{scope}"
+    lease = ProcessLease(client, LeaseClaim(LEASE_NAME, DEFAULT_ARGOCD_NAMESPACE, run_id, client.clock.now))
+    observed = ObservedCluster(client, client.clock.now)
+    context = RunContext(observed, lease, Refresher(client), run_id, RunControl(emit), timeout)
     root = RootApplication(simulated_cluster.REPOSITORY_URL, "main", ROOT_FOLDER, {})
-    return await deploy(context, DeployRequest(ENVIRONMENT, platform, scope, root=root))
+    return await deploy(context, RunRequest(Action.DEPLOY, ENVIRONMENT, platform, scope, root=root))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import NodeFinished
+from windlass.core.platform.events import NodeFinished, NodeWaiting, Notice
 from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
@@ -14,10 +14,10 @@ from windlass.core.platform.planning.schedules import Schedule, ScheduleLimits
 from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from windlass.core.platform.events import EmitEvent
+    from windlass.core.platform.events import EmitEvent, Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.outcomes import StepResult
     from windlass.core.platform.planning.plans import Plan, Step
@@ -30,13 +30,12 @@ class RunHooks:
     `on_error` receives an error that is not the platform's and prevents a step from continuing; it must stop the run.
     """
 
-    execute: Callable[[Step], Awaitable[StepResult]]
+    execute: Callable[[Step, EmitEvent], Awaitable[StepResult]]
+    """Runs a step to its end and emits its events."""
     now: Callable[[], datetime]
     emit: EmitEvent
     stop: asyncio.Event
     on_error: Callable[[WindlassError], None]
-    waiting_for: Mapping[str, str] = field(default_factory=dict)
-    """What each running step is waiting for, as text."""
 
 
 async def run(plan: Plan, platform: Platform, hooks: RunHooks) -> tuple[Outcome, ...]:
@@ -60,6 +59,8 @@ class _PlanRun:
         self._schedule = Schedule(plan.graph, platform.expected_durations, limits)
         self._started: dict[str, datetime] = {}
         self._finished_steps: asyncio.Queue[tuple[str, StepResult] | None] = asyncio.Queue()
+        self._waiting_for: dict[str, str] = {}
+        """What each step is waiting for, as it last reported."""
         self.outcomes: dict[str, Outcome] = {}
 
     async def run(self) -> None:
@@ -83,7 +84,7 @@ class _PlanRun:
             )
 
     def _interruption_detail(self, name: str) -> str:
-        waiting_for = self._hooks.waiting_for.get(name)
+        waiting_for = self._waiting_for.get(name)
         return (
             f"when the run ended it was waiting: {waiting_for}"
             if waiting_for
@@ -96,9 +97,16 @@ class _PlanRun:
 
     async def _execute(self, name: str) -> None:
         try:
-            self._finished_steps.put_nowait((name, await self._hooks.execute(self._steps[name])))
+            self._finished_steps.put_nowait((name, await self._hooks.execute(self._steps[name], self._emit)))
         except WindlassError as error:
             self._hooks.on_error(error)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, NodeWaiting):
+            self._waiting_for[event.name] = event.detail
+        elif isinstance(event, Notice) and event.name:
+            self._waiting_for[event.name] = event.message
+        self._hooks.emit(event)
 
     def _record_result(self, name: str, ended: StepResult) -> None:
         result = Result.SUCCEEDED if isinstance(ended.decision, Open) else Result.FAILED

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.run_contexts import run_lease
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
 from windlass.argo.cd.application_writer import ApplicationWriter
@@ -15,7 +16,7 @@ from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.argo.cd.sync_step import is_race
 from windlass.core.platform.gates import Failed, Reason
 from windlass.kube.api_errors import Conflict
-from windlass.operations.run.run_lock import LockLost
+from windlass.kube.leases import RENEW_DEADLINE, LockedClient, LockLost
 from windlass.sandbox.argocd.repositories import MemoryRepository
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ async def shown(w: World) -> Application:
     return msgspec.convert(await w.kube.get(REF), Application)
 
 
+def held_writer(w: World) -> ApplicationWriter:
+    return ApplicationWriter(LockedClient(w.kube, run_lease(w.kube, "run-1")))
+
+
 def wish(run_id: str = "run-1") -> SyncRequest:
     return SyncRequest(("main",), run_id)
 
@@ -43,7 +48,7 @@ def test_an_operation_is_written_onto_exactly_what_was_seen() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.argocd.pause()
-            seen, writer = await begun(w), ApplicationWriter(w.kube)
+            seen, writer = await begun(w), held_writer(w)
             await w.kube.patch(REF, {"metadata": {"labels": {"moved": "meanwhile"}}})
             with pytest.raises(Conflict):
                 await writer.sync(seen, wish())
@@ -60,7 +65,7 @@ def test_one_that_was_not_taken_up_can_be_taken_back() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             w.argocd.pause()
-            writer = ApplicationWriter(w.kube)
+            writer = held_writer(w)
             written = await writer.sync(await begun(w), wish())
             assert (await writer.end_operation(written)).operation is None
 
@@ -70,7 +75,7 @@ def test_one_that_was_not_taken_up_can_be_taken_back() -> None:
 def test_one_that_runs_is_terminated() -> None:
     async def main() -> None:
         async with clusters.world() as w:
-            writer = ApplicationWriter(w.kube)
+            writer = held_writer(w)
             await writer.sync(await begun(w), wish())
             await w.sandbox.clock.sleep(0.2)
             await writer.end_operation(await shown(w))
@@ -83,17 +88,20 @@ def test_one_that_runs_is_terminated() -> None:
     clusters.run(main())
 
 
-def test_who_may_not_write_does_not() -> None:
-    def refuse() -> None:
-        raise LockLost("lost")
-
+def test_nothing_is_written_once_the_lock_is_lost() -> None:
     async def main() -> None:
         async with clusters.world() as w:
-            seen, writer = await begun(w), ApplicationWriter(w.kube, refuse)
-            for attempt in (writer.try_sync(seen, wish()), writer.refresh(seen), writer.end_operation(seen)):
+            seen, lease = await begun(w), run_lease(w.kube, "run-1")
+            writer = ApplicationWriter(LockedClient(w.kube, lease))
+            await w.sandbox.clock.sleep(RENEW_DEADLINE + 1)
+            refused = (writer.try_sync(seen, wish()), writer.end_operation(seen), writer.delete_application(seen))
+            for attempt in refused:
                 with pytest.raises(LockLost):
                     await attempt
-            assert not [entry for entry in w.sandbox.server.journal.writes("kubernetes-admin") if entry.verb == "patch"]
+            with pytest.raises(LockLost):
+                await writer.client.apply(REF, {"metadata": {"name": "web"}})
+            verbs = [entry.verb for entry in w.sandbox.server.journal.writes("kubernetes-admin")]
+            assert set(verbs) == {"create"}, "what the test itself set up"
 
     clusters.run(main())
 

@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.run_contexts import run_lease
 from tests.sandbox.controllers import clusters
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
+from windlass.kube.leases import LEASE_DURATION, LEASES, LockLost
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import RunControl, Stopped
-from windlass.operations.run.run_lock import LEASE_NAME, LEASES, LockClaim, Locked, LockLost, RunLock
+from windlass.operations.run.run_lock import LEASE_NAME, Locked
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from tests.sandbox.controllers.clusters import World
+    from windlass.kube.leases import ProcessLease
 
 LEASE = LEASES.named(LEASE_NAME, "argocd")
 
@@ -33,14 +36,10 @@ def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
     clusters.run(main())
 
 
-def lock_of(w: World, holder: str) -> RunLock:
-    return RunLock(w.kube, LockClaim(holder, "argocd", w.kube.clock.now))
-
-
 @asynccontextmanager
-async def held(w: World, holder: str, control: RunControl | None = None) -> AsyncIterator[RunLock]:
-    lock = lock_of(w, holder)
-    async with run_lock.acquire_lock(lock, control or RunControl(lambda _: None)):
+async def held(w: World, holder: str, control: RunControl | None = None) -> AsyncIterator[ProcessLease]:
+    lock = run_lease(w.kube, holder)
+    async with run_lock.hold_lock(lock, control or RunControl(lambda _: None)):
         yield lock
 
 
@@ -120,7 +119,7 @@ def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
         began = asyncio.get_running_loop().time()
         async with held(w, "two"):
             waited = asyncio.get_running_loop().time() - began
-            assert run_lock.LEASE_DURATION < waited < run_lock.LEASE_DURATION + 3
+            assert LEASE_DURATION < waited < LEASE_DURATION + 3
             assert await holder(w) == "two"
 
     on_a_cluster(work)
@@ -129,10 +128,10 @@ def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
 def test_who_watched_it_be_silent_does_not_wait_again() -> None:
     async def work(w: World) -> None:
         await left_by_a_dead_one(w)
-        lock = lock_of(w, "two")
-        await lock.wait_until_free()
+        lock = run_lease(w.kube, "two")
+        await run_lock.wait_until_free(lock)
         began = asyncio.get_running_loop().time()
-        async with run_lock.acquire_lock(lock, RunControl(lambda _: None)):
+        async with run_lock.hold_lock(lock, RunControl(lambda _: None)):
             assert asyncio.get_running_loop().time() - began < 1
 
     on_a_cluster(work)
@@ -142,11 +141,11 @@ def test_one_that_was_taken_since_it_was_looked_at_is_held() -> None:
     async def work(w: World) -> None:
         async with held(w, "one"):
             pass
-        lock = lock_of(w, "two")
-        await lock.wait_until_free()
+        lock = run_lease(w.kube, "two")
+        await run_lock.wait_until_free(lock)
         async with held(w, "three"):
             with pytest.raises(Locked, match="run three"):
-                await lock.wait_until_free()
+                await run_lock.wait_until_free(lock)
 
     on_a_cluster(work)
 
@@ -189,7 +188,7 @@ def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
             w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
             await rest(9)
             lock.check()
-            await rest(run_lock.LEASE_DURATION - 9 - 0.5)
+            await rest(LEASE_DURATION - 9 - 0.5)
             with pytest.raises(LockLost):
                 lock.check()
             await rest(10)

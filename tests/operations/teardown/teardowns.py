@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.builders import platform
 from tests.operations.clusters import APPS
+from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL, application, config, workload
 from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.model.scopes import parse_scope
@@ -15,7 +15,7 @@ from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.operations import deploy
 from windlass.operations import plan as planning
-from windlass.operations.observation import ObservedCluster
+from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.teardown import teardown
 from windlass.sandbox.argocd.repositories import MemoryRepository
@@ -56,31 +56,25 @@ class Stand:
         return files
 
     def access(self, **changes: Any) -> RunContext:
-        kube = self.world.kube
-        given = {
-            "client": kube,
-            "timeout": timedelta(hours=1),
-            "run_id": "11111111-0000",
-            "control": RunControl(self.events.append),
-        }
-        return RunContext(now=kube.clock.now, argocd_namespace="argocd", **{**given, **changes})
+        given = {"client": self.world.kube, "run_id": "11111111-0000", "control": RunControl(self.events.append)}
+        return run_context(**{**given, **changes})
 
     async def deployed(self) -> None:
         self.world.argocd.repositories[URL] = MemoryRepository(self.files())
-        wish = deploy.DeployRequest("development", self.platform, parse_scope("platform"), frozenset(), ROOT)
+        wish = RunRequest(Action.DEPLOY, "development", self.platform, parse_scope("platform"), frozenset(), ROOT)
         report = await deploy.deploy(self.access(), wish)
         assert report.summary.exit_code == 0, report.failures
 
     async def torn_down(self, scope: str = "platform", policy: str = "retain", **changes: Any) -> Report:
-        wish = teardown.TeardownRequest(
-            "development", self.platform, parse_scope(scope), frozenset(), VolumePolicy(policy)
+        wish = RunRequest(
+            Action.TEARDOWN, "development", self.platform, parse_scope(scope), volume_policy=VolumePolicy(policy)
         )
         return await teardown.teardown(self.access(**changes), wish)
 
     async def foretold(self, policy: VolumePolicy) -> Report:
         everything = parse_scope("platform")
-        wish = planning.PlanRequest(Action.TEARDOWN, "development", self.platform, everything, volume_policy=policy)
-        return (await planning.plan(ObservedCluster(self.access().client, self.access().now), wish)).report
+        wish = RunRequest(Action.TEARDOWN, "development", self.platform, everything, volume_policy=policy)
+        return (await planning.plan(self.access().cluster, wish)).report
 
     def writes(self) -> list[JournalEntry]:
         """Of ours."""

@@ -13,6 +13,7 @@ from tests.sandbox.controllers.objects import CASCADE, URL, application, config
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.operations import plan as planning
+from windlass.operations.planner import RunRequest
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.argocd.repositories import MemoryRepository
 
@@ -76,7 +77,7 @@ def test_the_plan_names_parents_that_would_go_or_stand_in_the_way(
     async def main() -> None:
         async with world() as w:
             s = await parented(w, "web; api", {"apps": ["web", "api"]})
-            wish = planning.PlanRequest(Action.TEARDOWN, "development", s.platform, parse_scope(scope))
+            wish = RunRequest(Action.TEARDOWN, "development", s.platform, parse_scope(scope))
             report = (await planning.plan(cluster(w), wish)).report
             assert (report.summary.exit_code, len(report.notices), len(report.unmet)) == (code, notices, in_the_way)
             told = (*report.notices, *(each.name for each in report.unmet))

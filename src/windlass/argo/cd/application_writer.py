@@ -8,39 +8,24 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import APPLICATIONS, REFRESH_ANNOTATION, Application, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
 from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, has_cascade_finalizer
 from windlass.argo.cd.sync_requests import sync_operation
-from windlass.kube.api_errors import (
-    Conflict,
-    ConnectionLost,
-    DeadlineExceeded,
-    KubeError,
-    NotFound,
-    ServerError,
-    TooManyRequests,
-    Unreachable,
-)
-
-TRANSIENT_ERRORS = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)
-"""After these errors, read the Application again: its state tells more than the error."""
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windlass.argo.cd.sync_requests import SyncRequest
-    from windlass.kube.client.clients import KubeClient, PropagationPolicy
+    from windlass.kube.client.clients import PropagationPolicy
     from windlass.kube.client.objects import RawObject
     from windlass.kube.client.resources import Ref
+    from windlass.kube.leases import LockedClient
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ApplicationWriter:
-    """`check_write_allowed` is called before every write and raises if the run may not write any more."""
+    """Writes Applications and deletes objects, while the lock from which its client was made is held."""
 
-    client: KubeClient
-    check_write_allowed: Callable[[], None] = lambda: None
-    refresh_count: int = 0
+    client: LockedClient
 
     async def sync(self, application: Application, request: SyncRequest) -> Application:
         """Request a sync of exactly this state; raises `Conflict` if the Application has changed since."""
@@ -66,26 +51,6 @@ class ApplicationWriter:
         # Applications have no status subresource; writing the phase is the only way to terminate an operation.
         return await self._patch(application, {"status": {"operationState": {"phase": "Terminating"}}})
 
-    async def refresh(self, application: Application) -> Application:
-        """Ask Argo CD to compare the Application again. Nothing else changes, so concurrent writes need no check.
-
-        If a refresh is already requested, write a different value: an identical write emits no event.
-        """
-        self.check_write_allowed()
-        self.refresh_count += 1
-        current = (application.metadata.annotations or {}).get(REFRESH_ANNOTATION)
-        value = {"hard": "hard", "normal": "again"}.get(current or "", "normal")
-        return _decode(
-            await self.client.patch(_ref(application), {"metadata": {"annotations": {REFRESH_ANNOTATION: value}}})
-        )
-
-    async def try_refresh(self, application: Application) -> Application | None:
-        """Request a refresh; `None` if the result is unknown."""
-        try:
-            return await self.refresh(application)
-        except TRANSIENT_ERRORS:
-            return None
-
     async def delete_application(self, application: Application) -> None:
         """Delete the Application with this UID, and everything it manages (cascade)."""
         if not has_cascade_finalizer(application):
@@ -108,7 +73,6 @@ class ApplicationWriter:
 
     async def delete_object(self, ref: Ref, uid: str, propagation: PropagationPolicy = "Background") -> None:
         """Delete any object; an object that no longer exists counts as deleted."""
-        self.check_write_allowed()
         with suppress(NotFound):
             await self.client.delete(ref, uid=uid, propagation=propagation)
 
@@ -116,7 +80,6 @@ class ApplicationWriter:
         return await self._patch(application, {"metadata": {"finalizers": finalizers or None}})
 
     async def _patch(self, application: Application, patch: RawObject) -> Application:
-        self.check_write_allowed()
         meta = {**patch.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
         return _decode(await self.client.patch(_ref(application), {**patch, "metadata": meta}))
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_writer import TRANSIENT_ERRORS
 from windlass.argo.cd.applications import APPLICATIONS, ObjectKey, parse_application
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
@@ -24,7 +23,7 @@ from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceState
 from windlass.core.platform.outcomes import StepResult
-from windlass.kube.api_errors import KubeError
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -38,15 +37,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.graphs import Graph
     from windlass.core.platform.model.snapshots import NodeState
     from windlass.core.platform.planning.plans import Step
-    from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
-
-
-@dataclass(frozen=True, slots=True)
-class PresentObjects:
-    """The objects that exist, out of those asked for. `unreadable`: what could not be read."""
-
-    objects: tuple[ObservedObject, ...] = ()
-    unreadable: tuple[str, ...] = ()
+    from windlass.core.platform.teardown.inventory import ObservedObject, PresentObjects, ResourceKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +59,12 @@ class RemovalContext:
     objects: ObjectAccess
     now: Callable[[], datetime]
     """Current time on the API server's clock."""
-    emit: EmitEvent
     argocd_namespace: str
     nodes: Mapping[str, Node]
     graph: Graph
     """Dependencies of the whole platform."""
     detached_applications: Mapping[ObjectKey, Application]
     """Applications that were already deleted without their resources."""
-    waiting_for: dict[str, str] = field(default_factory=dict)
-    """What each node is waiting for, as last reported."""
 
     def object_key(self, name: str) -> ObjectKey | None:
         target = self.nodes[name].target
@@ -91,11 +79,11 @@ class RemovalSteps:
         self.diagnostics: dict[str, tuple[str, ...]] = {}
         """For each node that could not be removed, what blocks its deletion."""
 
-    async def execute(self, step: Step) -> StepResult:
-        self._context.emit(NodeStarted(step.name, step.verb))
+    async def execute(self, step: Step, emit: EmitEvent) -> StepResult:
+        emit(NodeStarted(step.name, step.verb))
         if dependent := self._present_dependent(step.name):
             return StepResult(Failed(Reason.PRESENT, f"{dependent} depends on it and is there again", is_final=True))
-        removal = _NodeRemoval(self._context, self._context.nodes[step.name], self._node_keys)
+        removal = _NodeRemoval(self._context, self._context.nodes[step.name], self._node_keys, emit)
         decision = await removal.run()
         if isinstance(decision, Failed):
             self.diagnostics[step.name] = await self._explain(removal.remaining)
@@ -119,6 +107,7 @@ class _NodeRemoval:
     context: RemovalContext
     node: Node
     node_keys: frozenset[ObjectKey]
+    emit: EmitEvent
     remaining: tuple[ResourceKey, ...] = ()
     """Objects that still exist."""
     is_application_gone: bool = False
@@ -249,8 +238,7 @@ class _NodeRemoval:
         description = f"no news from the server: {problem}" if problem else self._describe(wait.detail)
         if (reason_and_detail := (str(wait.reason), description)) != self.last_wait:
             self.last_wait = reason_and_detail
-            self.context.waiting_for[self.node.name] = description
-            self.context.emit(NodeWaiting(self.node.name, *reason_and_detail))
+            self.emit(NodeWaiting(self.node.name, *reason_and_detail))
 
 
 def _is_application(key: ResourceKey) -> bool:

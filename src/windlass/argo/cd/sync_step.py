@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from windlass.argo.cd.application_watch import ApplicationsWatch, ApplicationWatch
     from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.argo.cd.refresher import Refresher
     from windlass.core.platform.events import EmitEvent
     from windlass.core.platform.model.applications import ApplicationNode
     from windlass.core.platform.model.snapshots import ResourceState
@@ -53,14 +54,12 @@ class SyncContext:
     clock: Clock
     now: Callable[[], datetime]
     """Current time on the API server's clock."""
-    emit: EmitEvent
+    refresher: Refresher
     run_id: str
     argocd_namespace: str
     nodes: Mapping[str, ApplicationNode]
     parents: Mapping[str, ParentApplication]
     """Parent Application of each node, as of the plan."""
-    waiting_for: dict[str, str] = field(default_factory=dict)
-    """What each node is waiting for, as last reported."""
 
     def object_key(self, ref: ApplicationRef) -> ObjectKey:
         return (ref.namespace or self.argocd_namespace, ref.name)
@@ -68,22 +67,22 @@ class SyncContext:
 
 class SyncSteps:
     def __init__(self, context: SyncContext) -> None:
-        self._context = context
-        self._parent_sync = ParentSync(context.applications, context.writer, context.now, context.run_id)
+        self.context = context
+        self.parent_sync = ParentSync(context.applications, context.writer, context.now, context.run_id)
         targets = [node.target for node in context.nodes.values()]
-        self._node_keys = frozenset(
+        self.node_keys = frozenset(
             context.object_key(target) for target in targets if isinstance(target, ApplicationRef)
         )
 
-    async def execute(self, step: Step) -> StepResult:
+    async def execute(self, step: Step, emit: EmitEvent) -> StepResult:
         """Run the step to its end, with up to the node's number of attempts.
 
         A lost race is retried once without counting as an attempt.
         """
-        node, attempt, has_raced = self._context.nodes[step.name], 1, False
+        node, attempt, has_raced = self.context.nodes[step.name], 1, False
         while True:
-            self._context.emit(NodeStarted(step.name, step.verb, attempt))
-            sync_attempt = _SyncAttempt(self._context, self._parent_sync, node, self._node_keys)
+            emit(NodeStarted(step.name, step.verb, attempt))
+            sync_attempt = _SyncAttempt(self, node, emit)
             decision = await sync_attempt.run(is_first=attempt == 1 and not has_raced)
             if not has_raced and is_race(decision):
                 has_raced = True
@@ -92,9 +91,8 @@ class SyncSteps:
             if isinstance(decision, Open) or pause is None or decision.is_final:
                 return StepResult(decision, attempt)
             message = f"attempt {attempt} failed: {decision.detail}; the next one in {pause.total_seconds():g} s"
-            self._context.emit(Notice(Level.WARN, message, step.name))
-            self._context.waiting_for[step.name] = message
-            await self._context.clock.sleep(pause.total_seconds())
+            emit(Notice(Level.WARN, message, step.name))
+            await self.context.clock.sleep(pause.total_seconds())
             attempt += 1
 
 
@@ -106,15 +104,14 @@ def is_race(decision: Open | Failed) -> bool:
 
 
 class _SyncAttempt:
-    def __init__(
-        self, context: SyncContext, parent_sync: ParentSync, node: ApplicationNode, node_keys: frozenset[ObjectKey]
-    ) -> None:
-        self._context = context
-        self._parent_sync = parent_sync
+    def __init__(self, steps: SyncSteps, node: ApplicationNode, emit: EmitEvent) -> None:
+        self._context = steps.context
+        self._parent_sync = steps.parent_sync
+        self._emit = emit
         self._node = node
-        self._node_keys = node_keys
+        self._node_keys = steps.node_keys
         self._last_wait: tuple[str, str] = ("", "")
-        self._started = context.now()
+        self._started = self._context.now()
 
     async def run(self, *, is_first: bool) -> Open | Failed:
         target = self._node.target
@@ -257,7 +254,7 @@ class _SyncAttempt:
     async def _request_refresh(self, watch: ApplicationWatch) -> bool:
         """Request a refresh; return whether the request was written."""
         assert watch.current is not None
-        response = await self._context.writer.try_refresh(watch.current)
+        response = await self._context.refresher.try_refresh(watch.current)
         if response is not None:
             watch.record_write(response)
         return response is not None
@@ -270,7 +267,7 @@ class _SyncAttempt:
         try:
             await self._context.writer.end_operation(application)
         except KubeError as error:
-            self._context.emit(Notice(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
+            self._emit(Notice(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
 
     def _is_timed_out(self) -> bool:
         return self._context.now() - self._started >= self._node.timing.sync
@@ -280,8 +277,7 @@ class _SyncAttempt:
         reason_and_detail = (str(wait.reason), f"no news from the server: {problem}" if problem else wait.detail)
         if reason_and_detail != self._last_wait:
             self._last_wait = reason_and_detail
-            self._context.waiting_for[self._node.name] = reason_and_detail[1]
-            self._context.emit(NodeWaiting(self._node.name, *reason_and_detail))
+            self._emit(NodeWaiting(self._node.name, *reason_and_detail))
 
 
 def _wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wait | None:

@@ -1,25 +1,26 @@
-"""What every run that changes a cluster shares: its request, its client and settings, and how it is stopped."""
+"""What every run that changes a cluster shares: the cluster, the lock, its limits, and how it is stopped."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.core.platform.events import Level, Notice
-from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
+from windlass.core.platform.reporting.reports import ApiCalls, RunRecord
 from windlass.errors import WindlassError
-from windlass.operations.observation import BUILT_IN_ASSESSOR
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Coroutine, Iterator
     from datetime import datetime, timedelta
 
-    from windlass.argo.health.assessment import HealthAssessor
+    from windlass.argo.cd.refresher import Refresher
     from windlass.core.platform.events import EmitEvent
-    from windlass.core.platform.model.scopes import Scope
-    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.clocks import Clock
+    from windlass.kube.leases import ProcessLease
+    from windlass.operations.observation import ObservedCluster
+    from windlass.operations.planner import RunRequest
 
 R = TypeVar("R")
 
@@ -97,35 +98,36 @@ class RunControl:
             self.stop.set()
 
 
-class RunRequest(NamedTuple):
-    action: Action
-    environment: str
-    scope: Scope
-
-
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """A cluster that a run may change, and the limits of the run."""
+    """What a run may use: a cluster to read, a lock to acquire, and its limits. Only the held lock allows writes."""
 
-    client: KubeClient
-    now: Callable[[], datetime]
-    """Current time by the server's clock."""
-    argocd_namespace: str
+    cluster: ObservedCluster
+    lease: ProcessLease
+    """The lock of runs; see `run_lock`."""
+    refresher: Refresher
     run_id: str
     control: RunControl
     timeout: timedelta
     """Timeout of the whole run."""
-    assessor: HealthAssessor = BUILT_IN_ASSESSOR
 
-    def run_record(self, request: RunRequest, started: datetime, *, refreshes: int = 0) -> RunRecord:
-        """The run as of now, for the report. `refreshes`: how many of the writes only requested a refresh."""
-        counts = self.client.counts
+    @property
+    def argocd_namespace(self) -> str:
+        return self.cluster.argocd_namespace
+
+    @property
+    def clock(self) -> Clock:
+        return self.cluster.reader.clock
+
+    def run_record(self, request: RunRequest, started: datetime) -> RunRecord:
+        """The run as of now, for the report."""
+        counts, refreshes = self.cluster.reader.counts, self.refresher.count
         return RunRecord(
             action=request.action,
             environment=request.environment,
             scope=str(request.scope),
             started=started,
-            finished=self.now(),
+            finished=self.cluster.now(),
             calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
             run_id=self.run_id,
             is_out_of_time=self.control.is_out_of_time,

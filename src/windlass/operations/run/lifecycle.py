@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,78 +10,88 @@ from windlass.argo.cd.application_writer import ApplicationWriter
 from windlass.core.platform.events import Level, Notice, PhaseStarted, PlanReady, RunPhase
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
+from windlass.operations.planner import plan_run
 from windlass.operations.run import run_lock
-from windlass.operations.run.applications_watch import LiveApplications
 from windlass.operations.run.context import Stopped, unwrap_exception_groups
-from windlass.operations.run.run_lock import LockClaim, RunLock
+from windlass.operations.run.live_applications import LiveApplications
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.model.snapshots import Snapshot
-    from windlass.core.platform.planning.plans import Plan
     from windlass.core.platform.reporting.reports import Report, RunRecord
-    from windlass.operations.run.context import RunContext, RunRequest
+    from windlass.operations.planner import PlannedRun, RunRequest
+    from windlass.operations.run.context import RunContext
 
 
-class RunLifecycle(ABC):
-    """One run, from the first observation to the report; subclasses implement `execute`."""
+class Run:
+    """A run in progress: its request and context, the Applications it watches, and what it has announced."""
 
-    def __init__(self, context: RunContext, run_request: RunRequest, platform: Platform) -> None:
+    def __init__(self, context: RunContext, request: RunRequest) -> None:
         self.context = context
+        self.request = request
         self.control = context.control
-        self.run_request = run_request
-        self.platform = platform
-        """Includes dependencies from annotations once these were read."""
-        self.started = context.now()
-        self.writer = ApplicationWriter(context.client)
-        self.live = LiveApplications(context, platform, self.writer)
-        self.lock = RunLock(context.client, LockClaim(context.run_id, context.argocd_namespace, context.now))
-        self.last_plan: tuple[Plan, Snapshot] | None = None
-        self.notices: list[str] = []
+        self.live = LiveApplications(context, request.platform)
+        self._started = context.cluster.now()
+        self._planned: PlannedRun | None = None
+        self._notices: list[str] = []
 
-    async def run(self) -> Report:
-        try:
-            with unwrap_exception_groups():
-                async with self.live.watch(), self.control.stop_after(self.context.timeout):
-                    report = await self.execute()
-        except Stopped:
-            report = self._not_started_report()
-        stop_reasons = [self.control.stop_reason] if self.control.stop_reason else []
-        return replace(report, notices=(*report.notices, *self.notices, *stop_reasons))
+    async def plan(self) -> PlannedRun:
+        return await plan_run(self.context.cluster, self.request, self.live.applications.view)
 
-    @abstractmethod
-    async def execute(self) -> Report:
-        """Run to the end; raise `Stopped` if the run must end before it changed anything."""
-
-    def _not_started_report(self) -> Report:
-        if self.last_plan is None:
-            return reports.unobserved_report(
-                self.run_record(), self.platform, scopes.selected_nodes(self.platform, self.run_request.scope)
-            )
-        return reports.plan_report(self.run_record(), self.platform, *self.last_plan)
-
-    def announce_plan(self, plan: Plan, snapshot: Snapshot) -> tuple[Plan, Snapshot]:
-        """Record and announce the plan, as far as it is known now."""
-        self.last_plan = plan, snapshot
-        self.control.emit(PlanReady(plan))
-        return plan, snapshot
+    def announce_plan(self, planned: PlannedRun) -> PlannedRun:
+        """Record and emit the plan, as far as it is known now."""
+        self._planned = planned
+        self.control.emit(PlanReady(planned.plan))
+        return planned
 
     @asynccontextmanager
-    async def acquire_lock(self) -> AsyncIterator[None]:
+    async def hold_lock(self) -> AsyncIterator[ApplicationWriter]:
+        """Acquire the lock; what it gives is the only way to write."""
         self.start_phase(RunPhase.LOCK)
-        async with run_lock.acquire_lock(self.lock, self.control):
-            self.writer.check_write_allowed = self.lock.check
-            yield
-
-    def run_record(self) -> RunRecord:
-        return self.context.run_record(self.run_request, self.started, refreshes=self.writer.refresh_count)
+        async with run_lock.hold_lock(self.context.lease, self.control) as client:
+            yield ApplicationWriter(client)
 
     def start_phase(self, phase: RunPhase) -> None:
         self.control.emit(PhaseStarted(phase))
 
     def add_notice(self, message: str, level: Level = Level.INFO) -> None:
         """Emit the message now and add it to the report."""
-        self.notices.append(message)
+        self._notices.append(message)
         self.control.emit(Notice(level, message))
+
+    def record(self) -> RunRecord:
+        """The run as of now, for the report."""
+        return self.context.run_record(self.request, self._started)
+
+    def plan_report(self, planned: PlannedRun) -> Report:
+        """Report of a run that changed nothing."""
+        return reports.plan_report(self.record(), planned.platform, planned.plan, planned.snapshot)
+
+    def not_started_report(self) -> Report:
+        """Report of a run that was stopped before it changed anything."""
+        if self._planned is not None:
+            return self.plan_report(self._planned)
+        platform = self.request.platform
+        selected = scopes.selected_nodes(platform, self.request.scope)
+        return reports.unobserved_report(self.record(), platform, selected)
+
+    def with_notices(self, report: Report) -> Report:
+        stop_reasons = [self.control.stop_reason] if self.control.stop_reason else []
+        return replace(report, notices=(*report.notices, *self._notices, *stop_reasons))
+
+
+async def run_to_report(
+    context: RunContext, request: RunRequest, execute: Callable[[Run], Awaitable[Report]]
+) -> Report:
+    """Execute a run while its Applications are watched; return a report however it ends.
+
+    `execute` raises `Stopped` if the run must end before it changed anything.
+    """
+    run = Run(context, request)
+    try:
+        with unwrap_exception_groups():
+            async with run.live.watch(), run.control.stop_after(context.timeout):
+                report = await execute(run)
+    except Stopped:
+        report = run.not_started_report()
+    return run.with_notices(report)

@@ -1,49 +1,35 @@
-"""Lists of all objects of a cluster, or of some objects of any kind: only keys, owners and tracking metadata."""
+"""The objects of a cluster as a teardown sees them: keys, owners and tracking metadata."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.removal_step import PresentObjects
 from windlass.argo.cd.resource_tracking import observed_object
-from windlass.kube.api_errors import ApiError, NotFound
-from windlass.kube.client.objects import TypedObject
+from windlass.core.platform.teardown.inventory import PresentObjects
+from windlass.kube.inventory import ClusterInventory
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
-    from windlass.kube.client.discovery import Discovery
+    from windlass.core.platform.teardown.inventory import ResourceKey
     from windlass.kube.client.readers import KubeReader
-    from windlass.kube.client.resources import Ref, Resource
-
-TRANSIENT_KINDS = frozenset({"Event", "ComponentStatus"})  # transient or synthetic
-METRICS_GROUPS = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # not stored
-
-
-class PartialObjectMetadata(TypedObject, frozen=True, gc=False):
-    """Any object, read only for its metadata."""
+    from windlass.kube.client.resources import Ref
+    from windlass.kube.inventory import InventoryListing
+    from windlass.operations.observation import ObservedCluster
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterInventory:
-    reader: KubeReader
-    discovery: Discovery
+class ClusterObjects:
+    inventory: ClusterInventory
+
+    @property
+    def reader(self) -> KubeReader:
+        return self.inventory.reader
 
     async def list_all(self) -> PresentObjects:
         """List every object of every kind that can be listed."""
-        kinds: dict[tuple[str, str], Resource] = {}
-        for resource in self.discovery.resources:
-            if (
-                "list" in resource.verbs
-                and resource.kind not in TRANSIENT_KINDS
-                and resource.group not in METRICS_GROUPS
-            ):
-                kinds.setdefault((resource.group, resource.plural), resource)
-        listed = await self._list_refs([resource.everywhere for resource in kinds.values()])
-        return PresentObjects(listed.objects, (*listed.unreadable, *self.discovery.unavailable))
+        return _observed(await self.inventory.list_all())
 
     async def find_objects(self, keys: Collection[ResourceKey]) -> PresentObjects:
         """Return those of these objects that exist.
@@ -53,37 +39,28 @@ class ClusterInventory:
         requested, unreadable = set(keys), []
         refs: dict[Ref, None] = {}
         for key in sorted(keys):
-            resource = self.discovery.find(key.kind, key.group)
+            resource = self.inventory.discovery.find(key.kind, key.group)
             if resource is not None:
                 refs[resource.in_namespace(key.namespace) if resource.namespaced else resource.everywhere] = None
-            elif any(version.rpartition("/")[0] == key.group for version in self.discovery.unavailable):
+            elif self.inventory.is_unavailable(key.group):
                 unreadable.append(str(key))
-        listed = await self._list_refs(list(refs))
-        return PresentObjects(
-            tuple(found for found in listed.objects if found.key in requested), (*listed.unreadable, *unreadable)
-        )
+        present = _observed(await self.inventory.list_collections(refs))
+        objects = tuple(found for found in present.objects if found.key in requested)
+        return PresentObjects(objects, (*present.unreadable, *unreadable))
 
     def ref_to(self, key: ResourceKey) -> Ref | None:
-        resource = self.discovery.find(key.kind, key.group)
+        resource = self.inventory.discovery.find(key.kind, key.group)
         return resource.named(key.name, key.namespace if resource.namespaced else "") if resource else None
 
-    async def _list_refs(self, refs: list[Ref]) -> PresentObjects:
-        async with asyncio.TaskGroup() as tasks:
-            reads = [(ref, tasks.create_task(self._list_metadata(ref), name=f"list {ref}")) for ref in refs]
-        results = [(ref, task.result()) for ref, task in reads]
-        objects = [each for _, answer in results for each in answer or ()]
-        return PresentObjects(tuple(objects), tuple(str(ref) for ref, answer in results if answer is None))
 
-    async def _list_metadata(self, ref: Ref) -> list[ObservedObject] | None:
-        """`None` if the list is refused or fails. A kind that is no longer served has no objects."""
-        try:
-            listing = await self.reader.list_metadata(ref, PartialObjectMetadata)
-        except NotFound:
-            return []
-        except ApiError:
-            return None
-        return [observed_object(ref.resource, item.metadata) for item in listing.items]
+async def open_cluster_objects(cluster: ObservedCluster) -> ClusterObjects:
+    return ClusterObjects(ClusterInventory(cluster.reader, await cluster.served.discovery()))
 
 
 def unreadable_notice(unreadable: Collection[str]) -> str:
     return f"could not be looked at, so nobody can say what of it is left: {', '.join(sorted(unreadable))}"
+
+
+def _observed(listing: InventoryListing) -> PresentObjects:
+    objects = tuple(observed_object(each.resource, each.metadata) for each in listing.objects)
+    return PresentObjects(objects, listing.unreadable)

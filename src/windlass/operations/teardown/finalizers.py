@@ -9,14 +9,14 @@ from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.finalizers import FinalizerController, find_controller
 from windlass.kube.api_errors import ApiError, NotFound
 from windlass.kube.client.readers import Selection
-from windlass.operations.run.run_lock import LEASES
+from windlass.kube.leases import LEASES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator
 
     from windlass.core.platform.teardown.inventory import ResourceKey
     from windlass.kube.client.objects import RawObject
-    from windlass.operations.teardown.cluster_objects import ClusterInventory
+    from windlass.operations.teardown.cluster_objects import ClusterObjects
 
 MAX_EXPLAINED_OBJECTS = 10  # objects that are explained; the rest are only counted
 CONTROL_PLANE_NAMESPACE = "kube-system"
@@ -24,14 +24,14 @@ LEASE_STALE_AFTER = timedelta(minutes=1)
 
 
 class FinalizerExplainer:
-    def __init__(self, cluster: ClusterInventory, now: Callable[[], datetime]) -> None:
-        self._cluster = cluster
+    def __init__(self, objects: ClusterObjects, now: Callable[[], datetime]) -> None:
+        self._objects = objects
         self._now = now
         self._liveness_by_finalizer: dict[str, str] = {}
 
     async def explain(self, keys: Collection[ResourceKey]) -> tuple[str, ...]:
         """Lines on those of these objects that still exist, in this order; those not being deleted come last."""
-        existing = {found.key: found for found in (await self._cluster.find_objects(keys)).objects}
+        existing = {found.key: found for found in (await self._objects.find_objects(keys)).objects}
         remaining = sorted((item for item in keys if item in existing), key=lambda item: not existing[item].is_deleting)
         lines = []
         for item in remaining[:MAX_EXPLAINED_OBJECTS]:
@@ -42,9 +42,9 @@ class FinalizerExplainer:
         return tuple(lines)
 
     async def _read_object(self, key: ResourceKey) -> RawObject | None:
-        ref = self._cluster.ref_to(key)
+        ref = self._objects.ref_to(key)
         try:
-            return await self._cluster.reader.get(ref) if ref else None
+            return await self._objects.reader.get(ref) if ref else None
         except ApiError:
             return None
 
@@ -73,11 +73,11 @@ class FinalizerExplainer:
             return f"whether it lives could not be read: {error.what}"
 
     async def _workload_liveness(self, controller: FinalizerController) -> str:
-        resource = self._cluster.discovery.find(controller.kind, "apps")
+        resource = self._objects.inventory.discovery.find(controller.kind, "apps")
         if resource is None:
             return "nobody can say whether it lives"
         by_name = Selection(fields=f"metadata.name={controller.name}")
-        workloads = (await self._cluster.reader.list(resource.everywhere, select=by_name)).items
+        workloads = (await self._objects.reader.list(resource.everywhere, select=by_name)).items
         if not workloads:
             return f"there is no {controller.kind} of that name"
         workload = f"{controller.kind} {workloads[0]['metadata']['namespace']}/{controller.name}"
@@ -92,7 +92,7 @@ class FinalizerExplainer:
     async def _lease_liveness(self, controller: FinalizerController) -> str:
         """The control plane rarely shows as a workload, but it renews its Lease while it is alive."""
         try:
-            lease = await self._cluster.reader.get(LEASES.named(controller.name, CONTROL_PLANE_NAMESPACE))
+            lease = await self._objects.reader.get(LEASES.named(controller.name, CONTROL_PLANE_NAMESPACE))
         except NotFound:
             return "nobody can say whether it lives"
         renew_time = (lease.get("spec") or {}).get("renewTime")

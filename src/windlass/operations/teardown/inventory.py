@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from windlass.argo.cd.applications import Application, ObjectKey
-    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.teardown.inventory import ObservedObject
-    from windlass.core.platform.teardown.parents import ParentRemovalPlan
+    from windlass.operations.planner import PlannedRun
 
 ARGOCD_CRDS = frozenset(
     ResourceKey(*inventory.CRD_GROUP_KIND, "", f"{name}.{APPLICATIONS.group}")
@@ -73,7 +72,7 @@ class TeardownInventory:
         self, gone: Collection[ObjectKey], live_applications: Collection[Application]
     ) -> tuple[str, ...]:
         """Namespaces created for Applications that are gone, and not used by any that still exists."""
-        gone_applications = [self.to_delete[place] for place in gone if place in self.to_delete]
+        gone_applications = [self.to_delete[key] for key in gone if key in self.to_delete]
         target_namespaces = [
             target_namespace(application) for application in gone_applications if creates_namespace(application)
         ]
@@ -85,10 +84,8 @@ class TeardownInventory:
         self, gone: Collection[ObjectKey], kept: frozenset[ResourceKey] = frozenset()
     ) -> RemovedApplications:
         """The Applications at these keys, with what they managed; `kept` and nodes are excluded."""
-        managed = frozenset().union(
-            *(_managed_keys(self.to_delete[place]) for place in gone if place in self.to_delete)
-        )
-        instance_names = frozenset(instance_name(place, self.argocd_namespace) for place in gone)
+        managed = frozenset().union(*(_managed_keys(self.to_delete[key]) for key in gone if key in self.to_delete))
+        instance_names = frozenset(instance_name(key, self.argocd_namespace) for key in gone)
         targets = frozenset(target_namespace_key(application) for application in self.to_delete.values())
         return RemovedApplications(
             instance_names, managed, self.tracks_by_label, self.node_keys | ARGOCD_CRDS | targets | kept
@@ -100,30 +97,27 @@ class TeardownInventory:
 
 
 def build_inventory(
-    applications: Mapping[ObjectKey, Application],
-    platform: Platform,
-    scope: Scope,
-    parent_removal_plan: ParentRemovalPlan,
-    argocd_namespace: str,
+    applications: Mapping[ObjectKey, Application], planned: PlannedRun, scope: Scope, argocd_namespace: str
 ) -> TeardownInventory:
+    platform = planned.platform
     targets = {name: node.target for name, node in platform.applications.items()}
     all_keys = {
         name: (t.namespace or argocd_namespace, t.name) for name, t in targets.items() if isinstance(t, ApplicationRef)
     }
     selected = scopes.selected_nodes(platform, scope)
-    keys_by_node = {name: place for name, place in all_keys.items() if name in selected}
+    keys_by_node = {name: key for name, key in all_keys.items() if name in selected}
     parent_keys = {
         (parent.key.namespace, parent.key.name)
-        for parent in parent_removal_plan.delete_first
+        for parent in planned.parent_removal.delete_first
         if parent.key.kind != APPLICATION_SETS.kind
     }
     deleted_keys = set(keys_by_node.values()) | parent_keys
     return TeardownInventory(
         argocd_namespace=argocd_namespace,
-        node_keys=frozenset(application_resource_key(place) for place in all_keys.values()),
+        node_keys=frozenset(application_resource_key(key) for key in all_keys.values()),
         keys_by_node=keys_by_node,
-        to_delete={place: applications[place] for place in sorted(deleted_keys) if place in applications},
-        remaining=tuple(application for place, application in applications.items() if place not in deleted_keys),
+        to_delete={key: applications[key] for key in sorted(deleted_keys) if key in applications},
+        remaining=tuple(application for key, application in applications.items() if key not in deleted_keys),
     )
 
 

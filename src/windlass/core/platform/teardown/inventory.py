@@ -62,6 +62,14 @@ class ObservedObject:
 
 
 @dataclass(frozen=True, slots=True)
+class PresentObjects:
+    """The objects that exist, out of those asked for. `unreadable`: what could not be read."""
+
+    objects: tuple[ObservedObject, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RemovedApplications:
     """Applications that are deleted or being deleted."""
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd import root_application
 from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.application_watch import ApplicationsWatch
-from windlass.argo.cd.application_writer import TRANSIENT_ERRORS
 from windlass.argo.cd.applications import NotServed, parse_application, requested_run_id
 from windlass.argo.cd.diagnostics import diagnose_application
 from windlass.core.platform.events import Level, Notice
 from windlass.core.platform.model.applications import ApplicationRef
-from windlass.kube.api_errors import KubeError, NotFound
-from windlass.operations.observation import ObservedCluster, build_observation, read_resource_state
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
+from windlass.operations.observation import build_observation, read_resource_state
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -33,18 +32,17 @@ END_OPERATIONS_TIMEOUT = 10.0  # seconds to end the operations of this run after
 
 
 class LiveApplications:
-    def __init__(self, context: RunContext, platform: Platform, writer: ApplicationWriter) -> None:
+    def __init__(self, context: RunContext, platform: Platform) -> None:
         self._context = context
         self._platform = platform
-        self._writer = writer
         self._error: KubeError | None = None
-        self.cluster = ObservedCluster(context.client, context.now, context.argocd_namespace, context.assessor)
+        self._cluster = context.cluster
         targets = [node.target for node in platform.applications.values()]
         target_namespaces = {
             ref.namespace or context.argocd_namespace for ref in targets if isinstance(ref, ApplicationRef)
         }
         self.namespaces = frozenset(target_namespaces | {context.argocd_namespace})
-        self.applications = ApplicationsWatch(context.client, self.namespaces, self._repeat_missed_request)
+        self.applications = ApplicationsWatch(context.cluster.reader, self.namespaces, self._repeat_missed_request)
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
@@ -75,15 +73,15 @@ class LiveApplications:
         return (await self.observation()).snapshot
 
     async def observation(self) -> Observation:
-        taken_at, names = self._context.now(), self._platform.graph.names
-        return await build_observation(self.cluster, self._platform, names, taken_at, self.applications.view)
+        taken_at, names = self._cluster.now(), self._platform.graph.names
+        return await build_observation(self._cluster, self._platform, names, taken_at, self.applications.view)
 
     @property
     def root(self) -> Application | None:
         return self.applications.view.get((self._context.argocd_namespace, root_application.NAME))
 
     async def read_resource(self, ref: ResourceRef) -> ResourceState | None:
-        return await read_resource_state(self.cluster, ref)
+        return await read_resource_state(self._cluster, ref)
 
     async def refresh(self, names: Collection[str]) -> None:
         """Have Argo CD compare these nodes and their parents again, where a branch or tag may have moved since."""
@@ -103,11 +101,8 @@ class LiveApplications:
             for key, application in applications.items()
             if any(child in keys for child, _ in child_applications(application))
         }
-        return {
-            place
-            for place in keys | parents
-            if place in applications and parse_application(applications[place]).has_mutable_revision
-        }
+        existing = (key for key in keys | parents if key in applications)
+        return {key for key in existing if parse_application(applications[key]).has_mutable_revision}
 
     async def _refresh_application(self, key: ObjectKey) -> None:
         with self.applications.watch(key) as watch:
@@ -115,7 +110,7 @@ class LiveApplications:
                 async with asyncio.timeout(REFRESH_TIMEOUT):
                     await _wait_for_refresh(watch)  # a refresh requested earlier may return an older comparison
                     if watch.current is not None:
-                        watch.record_write(await self._writer.refresh(watch.current))
+                        watch.record_write(await self._context.refresher.refresh(watch.current))
                         await _wait_for_refresh(watch)
             except (TimeoutError, *TRANSIENT_ERRORS):
                 message = f"{'/'.join(key)} was not looked at again; its last comparison counts"
@@ -124,7 +119,7 @@ class LiveApplications:
     async def _repeat_missed_request(self, application: Application) -> Application | None:
         """Request a refresh if Argo CD missed a request: any write triggers it, and this one changes nothing else."""
         has_missed_request = _has_missed_request(application, self._context.run_id)
-        return await self._writer.try_refresh(application) if has_missed_request else None
+        return await self._context.refresher.try_refresh(application) if has_missed_request else None
 
     async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Lines that may explain why these nodes are not healthy, by node."""
@@ -133,16 +128,16 @@ class LiveApplications:
             target = self._platform.applications[name].target
             key = (target.namespace or self._context.argocd_namespace, target.name)
             if isinstance(target, ApplicationRef) and key in self.applications.view:
-                diagnostics[name] = await diagnose_application(self._context.client, self.applications.view[key])
+                diagnostics[name] = await diagnose_application(self._cluster.reader, self.applications.view[key])
         return diagnostics
 
-    async def end_operations(self, run_id: str) -> None:
+    async def end_operations(self, writer: ApplicationWriter) -> None:
         """End the operations of this run that are still pending or running, as far as time allows."""
         try:
             async with asyncio.timeout(END_OPERATIONS_TIMEOUT):
                 for application in list(self.applications.view.values()):
-                    if requested_run_id(application) == run_id:
-                        await self._writer.end_operation(application)
+                    if requested_run_id(application) == self._context.run_id:
+                        await writer.end_operation(application)
         except (TimeoutError, KubeError) as error:
             self._context.control.emit(Notice(Level.WARN, f"an operation of this run may go on: {error}"))
 

@@ -2,67 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_watch import POLL_INTERVAL
-from windlass.argo.cd.application_writer import TRANSIENT_ERRORS
 from windlass.argo.cd.ownership import APPLICATION_SETS
-from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, application_resource_key, parent_objects
-from windlass.core.platform.model import scopes
-from windlass.core.platform.model.applications import ApplicationRef
-from windlass.core.platform.teardown import parents as core
-from windlass.core.platform.teardown.parents import TeardownSelection
+from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER
 from windlass.errors import WindlassError
-from windlass.kube.api_errors import KubeError, NotFound
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable
 
     from windlass.argo.cd.application_watch import ApplicationsWatch
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.argo.cd.applications import Application, ObjectKey
-    from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.teardown.inventory import ResourceKey
-    from windlass.core.platform.teardown.parents import ParentObject, ParentRemovalPlan
+    from windlass.core.platform.teardown.parents import ParentObject
     from windlass.kube.client.objects import RawObject
 
 PARENT_DELETION_TIMEOUT = 60.0  # seconds for one parent to be deleted
-
-
-def with_parents_last(
-    applications: Mapping[ObjectKey, Application], platform: Platform, argocd_namespace: str
-) -> Platform:
-    """The platform, ordered so that a teardown deletes parents after the nodes that they define."""
-    graph = core.with_parent_dependencies(
-        platform.graph, parent_objects(applications), _nodes_by_key(platform, argocd_namespace)
-    )
-    return replace(platform, graph=graph)
-
-
-def plan_parent_removal(
-    applications: Mapping[ObjectKey, Application], platform: Platform, scope: Scope, argocd_namespace: str
-) -> ParentRemovalPlan:
-    """Which parents are deleted first, and which block the teardown. `platform`: from `with_parents_last`."""
-    nodes, selected = _nodes_by_key(platform, argocd_namespace), scopes.selected_nodes(platform, scope)
-    live = frozenset(name for key, name in nodes.items() if (key.namespace, key.name) in applications)
-    return core.plan_parent_removal(
-        parent_objects(applications), TeardownSelection(nodes, platform.graph, selected, live, scope.is_platform)
-    )
-
-
-def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey, str]:
-    targets = {name: node.target for name, node in platform.applications.items()}
-    return {
-        application_resource_key((target.namespace or argocd_namespace, target.name)): name
-        for name, target in targets.items()
-        if isinstance(target, ApplicationRef)
-    }
-
-
-def parent_removal_notice(parent: ParentObject) -> str:
-    return f"{parent.key} makes Applications that are to go: it is removed first, and alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +87,6 @@ class ParentRemoval:
         remaining = [name for name in finalizers if not name.startswith(CASCADE_FINALIZER)]
         if remaining == finalizers:
             return application_set
-        self.writer.check_write_allowed()
         change = {"metadata": {"finalizers": remaining or None, "resourceVersion": meta["resourceVersion"]}}
         return await self.writer.client.patch(APPLICATION_SETS.named(meta["name"], meta["namespace"]), change)
 
