@@ -6,13 +6,13 @@ import asyncio
 import base64
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.builders import NOW
-from tests.telemetry.runs import report
-from windlass.core.platform.events import Event, Level, Notice
+from windlass.core.log_lines import Level, LogLine
 from windlass.errors import ExitCode, InvalidInput
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
@@ -28,7 +28,7 @@ NEVER = 0.05  # seconds a test is willing to wait for what does not come
 
 
 def running() -> RunMetrics:
-    return RunMetrics("deploy", lambda: NOW)
+    return RunMetrics("deploy", lambda: NOW, ("Healthy", "Degraded"))
 
 
 async def asked(port: int, request: str) -> tuple[str, dict[str, str], bytes]:
@@ -114,7 +114,7 @@ async def test_each_request_sees_the_present() -> None:
     metrics = running()
     async with serve_metrics(metrics.text, LOOPBACK, 0) as (_, port):
         _, _, before = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")
-        metrics.finish(report())
+        metrics.finish("partial", timedelta(seconds=90))
         _, _, after = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")
     assert b'status="running"} 1.0' in before
     assert b'status="partial"} 1.0' in after
@@ -220,16 +220,15 @@ def test_a_gateway_has_two_seconds_unless_told_otherwise() -> None:
 
 async def test_an_action_by_every_way_at_once(tmp_path: Path) -> None:
     metrics, path = running(), tmp_path / "windlass.prom"
-    told: list[Event] = []
+    told: list[LogLine] = []
     async with gateway() as fake:
         ways = MetricSinks(port=0, file=path, gateway=Pushgateway(fake.url), environment="staging")
         async with export_metrics(metrics, ways, told.append):
             [notice] = told
-            assert isinstance(notice, Notice)
             assert notice.message.startswith("metrics are served at http://127.0.0.1:")
             assert b'status="running"} 1.0' in path.read_bytes()
             assert not fake.bodies
-            metrics.finish(report())
+            metrics.finish("partial", timedelta(seconds=90))
     assert path.read_bytes() == metrics.text() == fake.bodies[0]
     assert b'status="partial"} 1.0' in metrics.text()
     assert told == [notice]
@@ -237,7 +236,7 @@ async def test_an_action_by_every_way_at_once(tmp_path: Path) -> None:
 
 def test_nothing_is_emitted_that_nobody_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    told: list[Event] = []
+    told: list[LogLine] = []
 
     async def work() -> None:
         async with export_metrics(running(), MetricSinks(), told.append):
@@ -269,15 +268,15 @@ async def test_a_file_that_cannot_be_written_is_told_before_anything_begins(tmp_
 async def test_what_fails_at_the_end_is_a_warning(tmp_path: Path) -> None:
     directory = tmp_path / "mounted"
     directory.mkdir()
-    told: list[Event] = []
+    told: list[LogLine] = []
     async with gateway(None) as fake:
         ways = MetricSinks(file=directory / "windlass.prom", gateway=Pushgateway(fake.url, timeout=NEVER))
         async with export_metrics(running(), ways, told.append):
             (directory / "windlass.prom").unlink()
             directory.rmdir()
     assert told == [
-        Notice(Level.WARN, f"metrics were not written to {ways.file}: No such file or directory"),
-        Notice(
+        LogLine(Level.WARN, f"metrics were not written to {ways.file}: No such file or directory"),
+        LogLine(
             Level.WARN,
             f"metrics were not pushed: the Pushgateway at {LOOPBACK}:{fake.port} did not answer within 0.05 s",
         ),
@@ -285,12 +284,11 @@ async def test_what_fails_at_the_end_is_a_warning(tmp_path: Path) -> None:
 
 
 async def test_an_address_of_the_new_kind() -> None:
-    told: list[Event] = []
+    told: list[LogLine] = []
     try:
         async with export_metrics(running(), MetricSinks(port=0, address="::1"), told.append):
             pass
     except InvalidInput:
         pytest.skip("this machine has no IPv6")
     [notice] = told
-    assert isinstance(notice, Notice)
     assert notice.message.startswith("metrics are served at http://[::1]:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,18 +13,13 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.builders import NOW, at
-from tests.telemetry.runs import events, outcomes, report
-from windlass.core.platform.events import NodeFinished, NodeWaiting
-from windlass.core.platform.gates import Evidence, Open
-from windlass.core.platform.model.health import Health
-from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import ExitCode, InvalidInput, WindlassError
 from windlass.telemetry.metrics import BUCKETS, ActionStatus, RunMetrics
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+HEALTH_WORDS = ("Healthy", "Progressing", "Degraded")
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -38,7 +33,7 @@ def samples(metrics: RunMetrics) -> Samples:
 
 
 def running() -> RunMetrics:
-    return RunMetrics("deploy", lambda: NOW)
+    return RunMetrics("deploy", lambda: NOW, HEALTH_WORDS)
 
 
 def hot(metrics: RunMetrics, name: str) -> dict[str, str]:
@@ -63,9 +58,9 @@ def errors(metrics: RunMetrics) -> dict[str, float]:
 
 def test_the_four_metrics_their_types_and_labels_and_nothing_else() -> None:
     metrics = running()
-    for event in events():
-        metrics.emit(event)
-    metrics.finish(report())
+    metrics.set_component_health("ceph", "Healthy")
+    metrics.count_error("Degraded")
+    metrics.finish("partial", timedelta(seconds=90))
     families = list(text_string_to_metric_families(metrics.text().decode()))
     assert {(family.name, family.type) for family in families} == {
         ("executor_action_duration_seconds", "histogram"),
@@ -96,22 +91,23 @@ def test_while_it_runs_it_says_running_and_no_duration() -> None:
     assert {name for name, _ in samples(metrics)} == {"executor_action_status"}
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_every_verdict_is_a_status(verdict: Verdict) -> None:
-    metrics, made = running(), report()
-    metrics.finish(replace(made, summary=replace(made.summary, verdict=verdict)))
-    assert hot(metrics, "executor_action_status") == {"deploy": str(verdict)}
-    assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "deploy"), ("status", verdict))] == 90
+@pytest.mark.parametrize("status", ActionStatus)
+def test_the_final_status_labels_the_duration(status: ActionStatus) -> None:
+    metrics = running()
+    metrics.finish(str(status), timedelta(seconds=90))
+    assert hot(metrics, "executor_action_status") == {"deploy": str(status)}
+    assert samples(metrics)["executor_action_duration_seconds_sum", (("action", "deploy"), ("status", status))] == 90
 
 
-def test_there_is_a_status_for_each_verdict_and_one_more() -> None:
-    assert {str(status) for status in ActionStatus} == {str(verdict) for verdict in Verdict} | {"running"}
+def test_an_unknown_status_is_refused() -> None:
+    with pytest.raises(ValueError, match="excellent"):
+        running().finish("excellent", timedelta(seconds=90))
 
 
 @pytest.mark.parametrize("seconds", [0, 0.4, 1, 90, 7200, 10_000])
 def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float) -> None:
     metrics = running()
-    metrics.finish(report(seconds=seconds))
+    metrics.finish("success", timedelta(seconds=seconds))
     found = {
         float(dict(labels)["le"]): value
         for (name, labels), value in samples(metrics).items()
@@ -120,36 +116,11 @@ def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float) -> No
     assert found == {limit: float(seconds <= limit) for limit in [*BUCKETS, float("inf")]}
 
 
-def test_health_follows_the_run_and_the_report_has_the_last_word() -> None:
+def test_errors_are_counted_by_kind() -> None:
     metrics = running()
-    metrics.emit(NodeWaiting("ceph", "Progressing", "0 of 3"))
-    metrics.emit(NodeWaiting("ceph", "NotFresh", "a refresh is under way"))
-    assert hot(metrics, "executor_component_health") == {"ceph": "Progressing"}
-    for outcome in outcomes():
-        metrics.emit(NodeFinished(outcome))
-    assert hot(metrics, "executor_component_health") == {"ceph": "Healthy", "postgres": "Degraded"}
-    metrics.finish(report())
-    assert hot(metrics, "executor_component_health") == {
-        "ceph": "Healthy",
-        "keycloak": "Missing",
-        "postgres": "Degraded",
-        "ready": "Missing",
-    }
-
-
-def test_errors_are_counted_once_by_their_reason() -> None:
-    metrics = running()
-    for event in events():
-        metrics.emit(event)
-    assert errors(metrics) == {"Degraded": 1}
-    metrics.finish(report())
-    assert errors(metrics) == {"Degraded": 1, "Interrupted": 1}
-
-
-def test_a_failure_without_a_judgement_is_counted_too() -> None:
-    metrics = running()
-    metrics.emit(NodeFinished(Outcome("ceph", Result.FAILED)))
-    assert errors(metrics) == {"Failed": 1}
+    for kind in ("Degraded", "Interrupted", "Degraded"):
+        metrics.count_error(kind)
+    assert errors(metrics) == {"Degraded": 2, "Interrupted": 1}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +135,7 @@ def test_a_failure_without_a_judgement_is_counted_too() -> None:
 )
 def test_an_action_that_ends_without_a_report(error: BaseException, status: str, kind: str) -> None:
     moments = [NOW, at(30)]
-    metrics = RunMetrics("validate", lambda: moments.pop(0))
+    metrics = RunMetrics("validate", lambda: moments.pop(0), HEALTH_WORDS)
     metrics.fail(error)
     assert hot(metrics, "executor_action_status") == {"validate": status}
     assert errors(metrics) == {kind: 1}
@@ -173,7 +144,7 @@ def test_an_action_that_ends_without_a_report(error: BaseException, status: str,
 
 def test_an_error_after_the_report_changes_nothing() -> None:
     metrics = running()
-    metrics.finish(report())
+    metrics.finish("success", timedelta(seconds=90))
     before = metrics.text()
     metrics.fail(RuntimeError())
     assert metrics.text() == before
@@ -182,40 +153,14 @@ def test_an_error_after_the_report_changes_nothing() -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1, max_size=8)
 
 
-def succeeded(name: str, health: Health) -> NodeFinished:
-    return NodeFinished(Outcome(name, Result.SUCCEEDED, Open(Evidence(NOW, health))))
-
-
-TOLD = st.one_of(
-    st.builds(NodeWaiting, NAMES, st.sampled_from([*Health, "NotFresh"]).map(str), st.just("")),
-    st.builds(succeeded, NAMES, st.sampled_from(Health)),
-)
-
-
 @settings(deadline=None)
-@given(st.lists(TOLD))
-def test_each_component_has_exactly_one_health_the_last_that_was_told(told: list[NodeWaiting | NodeFinished]) -> None:
-    metrics, last = running(), {}
-    for event in told:
-        metrics.emit(event)
-        if isinstance(event, NodeFinished):
-            assert event.outcome.decision
-            assert event.outcome.decision.evidence
-            last[event.outcome.name] = str(event.outcome.decision.evidence.health)
-        elif event.reason != "NotFresh":
-            last[event.name] = event.reason
-    assert hot(metrics, "executor_component_health") == last
-    assert hot(metrics, "executor_action_status") == {"deploy": "running"}
-
-
-@settings(deadline=None)
-@given(st.text(st.characters(codec="utf-8"), min_size=4).map(lambda text: f"s3cr3t{text}"))
-def test_what_others_said_stands_in_no_metric(said: str) -> None:
+@given(st.lists(st.tuples(NAMES, st.sampled_from(HEALTH_WORDS))))
+def test_each_component_has_exactly_its_last_health(changes: list[tuple[str, str]]) -> None:
     metrics = running()
-    for event in events(said):
-        metrics.emit(event)
-    metrics.finish(report(said))
-    assert "s3cr3t" not in metrics.text().decode()
+    for name, health in changes:
+        metrics.set_component_health(name, health)
+    assert hot(metrics, "executor_component_health") == dict(changes)
+    assert hot(metrics, "executor_action_status") == {"deploy": "running"}
 
 
 def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

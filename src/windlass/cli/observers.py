@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.cli.event_receivers import EventLog, EventMetrics, RedactingReceiver
 from windlass.cli.options import command_with_options
-from windlass.core.platform.events import Level, Notice
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.reporting import redactable_text
 from windlass.errors import WindlassError
 from windlass.kube.clocks import Clock
-from windlass.telemetry.event_fanout import EventFanout, RedactingReceiver
-from windlass.telemetry.logs import EventLog, LogFormat, LogOptions, create_logger, forward_library_logs
+from windlass.telemetry.event_fanout import EventFanout
+from windlass.telemetry.logs import LogFormat, LogOptions, create_logger, forward_library_logs
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
 
     from windlass.cli.views.live import LiveView
+    from windlass.core.platform.events import Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.reporting.reports import Report
     from windlass.settings.mounts import Mounts
@@ -46,27 +49,26 @@ class ObservedRun:
 
 
 @asynccontextmanager
-async def observe_run(run: ObservedRun, environ: Mapping[str, str]) -> AsyncIterator[EventFanout]:
+async def observe_run(run: ObservedRun, environ: Mapping[str, str]) -> AsyncIterator[EventFanout[Event, Report]]:
     """Start the observers and yield the fan-out that events are emitted to."""
     clock, secrets = Clock(), dict(_secrets(run))
-    metrics, redact = RunMetrics(run.action, clock.now), Redactor(secrets.values())
+    metrics, redact = RunMetrics(run.action, clock.now, tuple(Health)), Redactor(secrets.values())
     async with AsyncExitStack() as stack:
         if run.platform and _uses_live_view(run, environ):
             view = await stack.enter_async_context(_live_view(run, run.platform, environ))
-            receivers: dict[str, EventReceiver] = {"view": RedactingReceiver(view, redact)}
+            receivers: dict[str, EventReceiver[Event, Report]] = {"view": RedactingReceiver(view, redact)}
         else:
-            log = create_logger(sys.stderr, _log_options(run), clock.now, redact)
-            receivers = {"logs": EventLog(log)}
-        emit = EventFanout({**receivers, "metrics": metrics})
+            receivers = {"logs": EventLog(create_logger(sys.stderr, _log_options(run), clock.now, redact))}
+        emit: EventFanout[Event, Report] = EventFanout({**receivers, "metrics": EventMetrics(metrics)})
         for notice in run.mounts.notices:
-            emit(Notice(Level.WARN, notice))
+            emit(LogLine(Level.WARN, notice))
         stack.enter_context(forward_library_logs(emit))
         await stack.enter_async_context(export_metrics(metrics, _metric_sinks(run, secrets), emit))
         try:
             yield emit
         except WindlassError as error:
             if "logs" in receivers:  # a log must be complete; on a terminal the error is printed once, by `main`
-                emit(Notice(Level.ERROR, str(error)))
+                emit(LogLine(Level.ERROR, str(error)))
             raise
 
 

@@ -1,1 +1,1 @@
-"""What a run tells the outside: log lines, metrics and their transports, without a secret in any of them."""
+"""Log lines and metrics, formatted, redacted and exported; independent of what is logged or measured."""

@@ -2,62 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from windlass.core.platform.events import Event, Level, Notice
-from windlass.core.platform.reporting import redactable_text
+from windlass.core.log_lines import Level, LogLine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from windlass.core.platform.reporting.reports import Report
+EventT_contra = TypeVar("EventT_contra", contravariant=True)
+ReportT_contra = TypeVar("ReportT_contra", contravariant=True)
 
 
-class EventReceiver(Protocol):
-    def emit(self, event: Event) -> None: ...
+class EventReceiver(Protocol[EventT_contra, ReportT_contra]):
+    def emit(self, event: EventT_contra, /) -> None: ...
 
-    def finish(self, report: Report) -> None: ...
-
-
-class RedactingReceiver:
-    """Redacts events and reports before it passes them on. `EventLog` needs no such wrapper: its logger redacts."""
-
-    def __init__(self, receiver: EventReceiver, redact: Callable[[str], str]) -> None:
-        self._receiver = receiver
-        self._redact = redact
-
-    def emit(self, event: Event) -> None:
-        self._receiver.emit(redactable_text.redact_event(event, self._redact))
-
-    def finish(self, report: Report) -> None:
-        self._receiver.finish(redactable_text.redact_report(report, self._redact))
+    def finish(self, report: ReportT_contra, /) -> None: ...
 
 
-class EventFanout:
-    """An `EmitEvent` that calls all receivers.
+class EventFanout(Generic[EventT_contra, ReportT_contra]):
+    """A function that passes an event, or a log line, to all receivers.
 
-    A receiver that raises is dropped, and the remaining receivers get one notice about it.
+    A receiver that raises is dropped, and the remaining receivers get one log line about it.
     """
 
-    def __init__(self, receivers: Mapping[str, EventReceiver]) -> None:
+    def __init__(self, receivers: Mapping[str, EventReceiver[EventT_contra | LogLine, ReportT_contra]]) -> None:
         self._receivers = dict(receivers)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: EventT_contra | LogLine) -> None:
         self._dispatch(lambda receiver: receiver.emit(event))
 
-    def finish(self, report: Report) -> None:
+    def finish(self, report: ReportT_contra) -> None:
         self._dispatch(lambda receiver: receiver.finish(report))
 
-    def _dispatch(self, deliver: Callable[[EventReceiver], None]) -> None:
+    def _dispatch(self, deliver: Callable[[EventReceiver[EventT_contra | LogLine, ReportT_contra]], None]) -> None:
         for name in list(self._receivers):
             if (receiver := self._receivers.get(name)) is None:
-                continue  # dropped while handling the notice about another receiver
+                continue  # dropped while handling the log line about another receiver
             try:
                 deliver(receiver)
             except Exception as error:  # noqa: BLE001 - a broken live view must not end a deploy
                 self._drop(name, error)
 
     def _drop(self, name: str, error: Exception) -> None:
-        """Drop a receiver and notify the others. The recursion ends, because each call removes one receiver."""
+        """Drop a receiver and tell the others. The recursion ends, because each call removes one receiver."""
         if self._receivers.pop(name, None) is not None:
-            self(Notice(Level.WARN, f"{name} broke and is left out from now on: {type(error).__name__}"))
+            self(LogLine(Level.WARN, f"{name} broke and is left out from now on: {type(error).__name__}"))

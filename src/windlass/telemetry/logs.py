@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, TextIO
 
 import structlog
 
-from windlass.core.platform.events import EmitEvent, Event, Level, Notice, PhaseStarted
-from windlass.telemetry import log_lines
+from windlass.core.log_lines import Level, LogLine, WriteLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
-
-    from windlass.core.platform.reporting.reports import Report
-    from windlass.telemetry.log_lines import LogLine
 
 MAX_MESSAGE_LENGTH = 4_000  # characters; container runtimes split a line at 16 KiB
 REDACTED_KEYS = ("message", "component")  # the other keys never contain external text
@@ -34,7 +30,6 @@ _LEVEL_NUMBERS = {
     Level.WARN: logging.WARNING,
     Level.ERROR: logging.ERROR,
 }
-_LEVEL_NAMES = {"warning": "warn", "critical": "error", "exception": "error"}
 
 
 class LogFormat(StrEnum):
@@ -53,42 +48,22 @@ class LogOptions:
 
 def create_logger(
     stream: TextIO, options: LogOptions, now: Callable[[], datetime], redact: Callable[[str], str]
-) -> FilteringBoundLogger:
-    """A logger that accepts the optional keywords `phase` and `component` with each message."""
+) -> WriteLine:
+    """A function that writes log lines to `stream`, except those below the configured level."""
     render = _json if options.format is LogFormat.JSON else _text
     processors: list[Processor] = [_contract_keys(options, now), _redaction(redact), render]
-    bound_logger: FilteringBoundLogger = structlog.wrap_logger(
+    logger: FilteringBoundLogger = structlog.wrap_logger(
         structlog.WriteLogger(stream),
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(_LEVEL_NUMBERS[options.level]),
     ).bind()
-    return bound_logger
-
-
-class EventLog:
-    """Receiver that logs the events and the report of a run, each line with the current phase."""
-
-    def __init__(self, log: FilteringBoundLogger) -> None:
-        self._log = log
-        self._phase = ""
-
-    def emit(self, event: Event) -> None:
-        if isinstance(event, PhaseStarted):
-            self._phase = str(event.phase)
-        self._write(log_lines.event_lines(event))
-
-    def finish(self, report: Report) -> None:
-        self._write(log_lines.report_lines(report))
-
-    def _write(self, lines: Iterable[LogLine]) -> None:
-        for line in lines:
-            self._log.log(_LEVEL_NUMBERS[line.level], line.message, phase=self._phase, component=line.component)
+    return lambda line: logger.log(_LEVEL_NUMBERS[line.level], line.message, line=line)
 
 
 @contextmanager
-def forward_library_logs(emit: EmitEvent) -> Iterator[None]:
-    """Emit library log records from WARNING up as events; otherwise they reach stderr unformatted and unredacted."""
-    handler = _LibraryHandler(emit)
+def forward_library_logs(write_line: WriteLine) -> Iterator[None]:
+    """Write library log records from WARNING up as log lines; otherwise they reach stderr unredacted."""
+    handler = _LibraryHandler(write_line)
     logging.getLogger().addHandler(handler)
     try:
         yield
@@ -97,30 +72,31 @@ def forward_library_logs(emit: EmitEvent) -> Iterator[None]:
 
 
 class _LibraryHandler(logging.Handler):
-    def __init__(self, emit: EmitEvent) -> None:
+    def __init__(self, write_line: WriteLine) -> None:
         super().__init__(logging.WARNING)
-        self._emit_event = emit
+        self._write_line = write_line
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         cause = f" ({type(error).__name__}: {error})" if error else ""
         level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARN
-        self._emit_event(Notice(level, f"{record.name}: {record.getMessage()}{cause}"))
+        self._write_line(LogLine(level, f"{record.name}: {record.getMessage()}{cause}"))
 
 
 def _contract_keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:
     """Build an event with exactly the keys of the contract, in their order."""
     trace = {name: value for name in ("trace_id", "span_id") if (value := getattr(options, name))}
 
-    def select_keys(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    def select_keys(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+        line: LogLine = event["line"]
         moment = now().astimezone(UTC).isoformat(timespec="milliseconds")
         return {
             "timestamp": moment.replace("+00:00", "Z"),
-            "level": _LEVEL_NAMES.get(method, method),
+            "level": line.level,
             "action": options.action,
-            "phase": event.get("phase", ""),
-            "component": event.get("component", ""),
-            "message": event["event"],
+            "phase": line.phase,
+            "component": line.component,
+            "message": line.message,
             **trace,
         }
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import EmitEvent, Level, Notice
+from windlass.core.log_lines import Level, LogLine, WriteLine
 from windlass.errors import InvalidInput
 from windlass.telemetry.metrics_server import serve_metrics
 from windlass.telemetry.pushgateway import Pushgateway, push_metrics
@@ -32,7 +32,7 @@ class MetricSinks:
 
 
 @asynccontextmanager
-async def export_metrics(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEvent) -> AsyncIterator[None]:
+async def export_metrics(metrics: RunMetrics, sinks: MetricSinks, write_line: WriteLine) -> AsyncIterator[None]:
     """Export metrics while the action in the `async with` block runs and when it ends.
 
     An unusable port or file raises `InvalidInput` before the action starts; a failed export at its end is only a
@@ -41,7 +41,7 @@ async def export_metrics(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEven
     async with AsyncExitStack() as stack:
         if sinks.port is not None:
             address, port = await stack.enter_async_context(serve_metrics(metrics.text, sinks.address, sinks.port))
-            emit(Notice(Level.INFO, f"metrics are served at http://{_host(address)}:{port}/metrics"))
+            write_line(LogLine(Level.INFO, f"metrics are served at http://{_host(address)}:{port}/metrics"))
         if sinks.file is not None:
             _check_file(metrics, sinks.file)
         try:
@@ -50,7 +50,7 @@ async def export_metrics(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEven
             metrics.fail(error)
             raise
         finally:
-            await _write_and_push(metrics, sinks, emit)
+            await _write_and_push(metrics, sinks, write_line)
 
 
 def _check_file(metrics: RunMetrics, path: Path) -> None:
@@ -64,14 +64,14 @@ def _check_file(metrics: RunMetrics, path: Path) -> None:
         ) from None
 
 
-async def _write_and_push(metrics: RunMetrics, sinks: MetricSinks, emit: EmitEvent) -> None:
+async def _write_and_push(metrics: RunMetrics, sinks: MetricSinks, write_line: WriteLine) -> None:
     if sinks.file is not None:
         try:
             metrics.write(sinks.file)
         except OSError as error:
-            emit(Notice(Level.WARN, f"metrics were not written to {sinks.file}: {error.strerror}"))
+            write_line(LogLine(Level.WARN, f"metrics were not written to {sinks.file}: {error.strerror}"))
     if sinks.gateway is not None and (problem := await push_metrics(sinks.gateway, metrics, sinks.environment)):
-        emit(Notice(Level.WARN, f"metrics were not pushed: {problem}"))
+        write_line(LogLine(Level.WARN, f"metrics were not pushed: {problem}"))
 
 
 def _host(address: str) -> str:

@@ -1,11 +1,10 @@
 """The four metrics of an action.
 
-Labels are names from the platform and fixed words only, never external text, so they need no redaction.
+Labels are component names and fixed words only, never external text, so they need no redaction.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,10 +19,6 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from windlass.core.platform.events import Event, NodeFinished, NodeWaiting
-from windlass.core.platform.gates import Failed
-from windlass.core.platform.model.health import Health
-from windlass.core.platform.outcomes import Outcome, Result
 from windlass.errors import ExitCode, WindlassError
 
 if TYPE_CHECKING:
@@ -31,13 +26,10 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from windlass.core.platform.reporting.reports import Report
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 JOB = "windlass"
 BUCKETS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 2700, 3600, 5400, 7200)
 """Seconds: from an empty plan up to two hours, the default time limit of a run."""
-_HEALTH_BY_NAME = {str(health): health for health in Health}
 
 
 class ActionStatus(StrEnum):
@@ -59,58 +51,41 @@ class PushRequest:
 
 
 class RunMetrics(Collector):
-    """Metrics of one action, which starts when this object is created and ends with `finish` or `fail`."""
+    """Metrics of one action, which starts when this object is created and ends with `finish` or `fail`.
 
-    def __init__(self, action: str, now: Callable[[], datetime]) -> None:
+    `health_words` are the values that the health of a component may have.
+    """
+
+    def __init__(self, action: str, now: Callable[[], datetime], health_words: Sequence[str]) -> None:
         self._action = action
         self._now = now
+        self._health_words = health_words
         self._started = now()
         self._status = ActionStatus.RUNNING
         self._duration: timedelta | None = None
-        self._health_by_component: dict[str, Health] = {}
+        self._health_by_component: dict[str, str] = {}
         self._errors: Counter[str] = Counter()
-        self._failed: set[str] = set()
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
-    def emit(self, event: Event) -> None:
-        if isinstance(event, NodeWaiting) and event.reason in _HEALTH_BY_NAME:
-            self._health_by_component[event.name] = _HEALTH_BY_NAME[event.reason]
-        elif isinstance(event, NodeFinished):
-            self._record_outcome(event.outcome)
+    def set_component_health(self, component: str, health: str) -> None:
+        """Set the health of a component to one of the `health_words`."""
+        self._health_by_component[component] = health
 
-    def _record_outcome(self, outcome: Outcome) -> None:
-        decision = outcome.decision
-        if decision is not None and decision.evidence is not None:
-            self._health_by_component[outcome.name] = decision.evidence.health
-        if outcome.result is Result.FAILED:
-            self._count_failure(outcome.name, str(decision.reason) if isinstance(decision, Failed) else "Failed")
+    def count_error(self, kind: str) -> None:
+        self._errors[kind] += 1
 
-    def _count_failure(self, name: str, reason: str) -> None:
-        """Count the first failure of each component only: the report repeats what the events contained."""
-        if name not in self._failed:
-            self._failed.add(name)
-            self._errors[reason] += 1
-
-    def finish(self, report: Report) -> None:
-        self._set_result(ActionStatus(report.summary.verdict), report.summary.duration)
-        for component in report.components:
-            self._health_by_component[component.name] = component.health
-        for failure in report.failures:
-            self._count_failure(failure.name, failure.reason)
+    def finish(self, status: str, duration: timedelta) -> None:
+        """Record that the action ended; `status` is the value of an `ActionStatus`."""
+        self._status, self._duration = ActionStatus(status), duration
 
     def fail(self, error: BaseException) -> None:
         """Record that the action ended with an error; does nothing after `finish`."""
         if self._status is ActionStatus.RUNNING:
             cause = _first_error(error)
             is_out_of_time = isinstance(cause, WindlassError) and cause.exit_code is ExitCode.TIMEOUT
-            self._set_result(
-                ActionStatus.TIMEOUT if is_out_of_time else ActionStatus.FAILURE, self._now() - self._started
-            )
-            self._errors[type(cause).__name__ if isinstance(cause, Exception) else "Interrupted"] += 1
-
-    def _set_result(self, status: ActionStatus, duration: timedelta) -> None:
-        self._status, self._duration = status, duration
+            self.finish(ActionStatus.TIMEOUT if is_out_of_time else ActionStatus.FAILURE, self._now() - self._started)
+            self.count_error(type(cause).__name__ if isinstance(cause, Exception) else "Interrupted")
 
     def collect(self) -> Iterator[Metric]:
         duration = HistogramMetricFamily(
@@ -123,13 +98,13 @@ class RunMetrics(Collector):
         status = GaugeMetricFamily(
             "executor_action_status", "Current action status: 1 for the one it has.", labels=("action", "status")
         )
-        _one_hot(status, self._action, self._status, list(ActionStatus))
+        _one_hot(status, self._action, self._status, tuple(ActionStatus))
         yield status
         health = GaugeMetricFamily(
             "executor_component_health", "Per-component health: 1 for the one it has.", labels=("component", "health")
         )
         for name, current in sorted(self._health_by_component.items()):
-            _one_hot(health, name, current, list(Health))
+            _one_hot(health, name, current, self._health_words)
         yield health
         errors = CounterMetricFamily("executor_errors_total", "Error count by type.", labels=("type",))
         for reason, number in sorted(self._errors.items()):
@@ -166,12 +141,11 @@ def _first_error(error: BaseException) -> BaseException:
     return error
 
 
-def _one_hot(family: GaugeMetricFamily, name: str, current: StrEnum, values: Sequence[StrEnum]) -> None:
+def _one_hot(family: GaugeMetricFamily, name: str, current: str, values: Sequence[str]) -> None:
     for value in values:
-        family.add_metric((name, str(value)), 1 if value is current else 0)
+        family.add_metric((name, str(value)), float(value == current))
 
 
 def _buckets(seconds: float) -> list[tuple[str, float]]:
     """The cumulative buckets of a single observation."""
-    limits = itertools.chain(BUCKETS, [float("inf")])
-    return [("+Inf" if limit == float("inf") else str(float(limit)), float(seconds <= limit)) for limit in limits]
+    return [*((str(float(limit)), float(seconds <= limit)) for limit in BUCKETS), ("+Inf", 1.0)]

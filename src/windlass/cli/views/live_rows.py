@@ -233,7 +233,7 @@ def _notice_section(state: LiveState, now: float) -> Section:
     lines = (
         (
             StyledText(f"  {_elapsed_text(now - when)} ago  "),
-            StyledText(f"{notice.name}: {notice.message}" if notice.name else notice.message, Style.LATE),
+            StyledText(f"{notice.component}: {notice.message}" if notice.component else notice.message, Style.LATE),
         )
         for when, notice in reversed(state.notices)
     )

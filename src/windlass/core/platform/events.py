@@ -7,9 +7,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from windlass.core.log_lines import Level, LogLine
+
 if TYPE_CHECKING:
     from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.planning.plans import Plan, Verb
+
+__all__ = [
+    "EmitEvent",
+    "Event",
+    "Level",
+    "NodeFinished",
+    "NodeStarted",
+    "NodeWaiting",
+    "Notice",
+    "PhaseStarted",
+    "PlanReady",
+    "RunPhase",
+]
 
 
 class RunPhase(StrEnum):
@@ -23,13 +38,6 @@ class RunPhase(StrEnum):
     CLEAN = "clean"
     VERIFY = "verify"
     REPORT = "report"
-
-
-class Level(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARN = "warn"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,8 @@ class NodeFinished:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Any other message; `name` is the node it is about, empty if it is about none."""
-
-    level: Level
-    message: str
-    name: str = ""
-
+Notice = LogLine
+"""Any other message; its component is the node it is about."""
 
 Event = PhaseStarted | PlanReady | NodeStarted | NodeWaiting | NodeFinished | Notice
 EmitEvent = Callable[[Event], None]

@@ -1,13 +1,13 @@
-"""A run as it would be told: events of every kind, and its report."""
+"""A sample run: events of every kind, and its report."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from tests.builders import NEW, NOW, at, platform, snapshot
+from windlass.core.log_lines import Level
 from windlass.core.platform.events import (
     Event,
-    Level,
     NodeFinished,
     NodeStarted,
     NodeWaiting,
@@ -27,17 +27,17 @@ from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalStat
 
 PLATFORM = platform("keycloak: postgres; postgres: ceph; ready: ceph")
 PLAN = plans.plan_deploy(PLATFORM, snapshot(), parse_scope("platform"))
-GOOD = Evidence(at(60), Health.HEALTHY, shown=(NEW,), proof=Proof.NEW_REVISION)
-SICK = Evidence(at(90), Health.DEGRADED)
+HEALTHY_EVIDENCE = Evidence(at(60), Health.HEALTHY, shown=(NEW,), proof=Proof.NEW_REVISION)
+DEGRADED_EVIDENCE = Evidence(at(90), Health.DEGRADED)
 
 
-def outcomes(said: str = "it is Degraded") -> tuple[Outcome, ...]:
+def outcomes(external_text: str = "it is Degraded") -> tuple[Outcome, ...]:
     return (
-        Outcome("ceph", Result.SUCCEEDED, Open(GOOD), started=at(0), finished=at(60), attempts=1),
+        Outcome("ceph", Result.SUCCEEDED, Open(HEALTHY_EVIDENCE), started=at(0), finished=at(60), attempts=1),
         Outcome(
             "postgres",
             Result.FAILED,
-            Failed(Reason.DEGRADED, said, SICK),
+            Failed(Reason.DEGRADED, external_text, DEGRADED_EVIDENCE),
             started=at(60),
             finished=at(90),
             attempts=3,
@@ -47,22 +47,22 @@ def outcomes(said: str = "it is Degraded") -> tuple[Outcome, ...]:
     )
 
 
-def events(said: str = "it is Degraded") -> list[Event]:
-    """`said` stands wherever a text of others may stand."""
+def events(external_text: str = "it is Degraded") -> list[Event]:
+    """`external_text` is in every place where text of another program may be."""
     return [
         PhaseStarted(RunPhase.PLAN),
         PlanReady(PLAN),
         PhaseStarted(RunPhase.RUN),
         NodeStarted("ceph", Verb.SYNC),
-        NodeWaiting("ceph", "Progressing", said),
+        NodeWaiting("ceph", "Progressing", external_text),
         NodeStarted("postgres", Verb.SYNC, 2),
-        Notice(Level.WARN, said, "postgres"),
-        Notice(Level.ERROR, said),
-        *(NodeFinished(outcome) for outcome in outcomes(said)),
+        Notice(Level.WARN, external_text, "postgres"),
+        Notice(Level.ERROR, external_text),
+        *(NodeFinished(outcome) for outcome in outcomes(external_text)),
     ]
 
 
-def report(said: str = "it is Degraded", *, seconds: float = 90) -> Report:
+def report(external_text: str = "it is Degraded", *, seconds: float = 90) -> Report:
     run = RunRecord(Action.DEPLOY, "staging", "platform", NOW, NOW + timedelta(seconds=seconds), ApiCalls(12, 3, 1))
-    ending = FinalState(snapshot("ceph=healthy postgres=degraded"), {"postgres": (said,)})
-    return reports.run_report(run, PLATFORM, PLAN, outcomes(said), ending)
+    final_state = FinalState(snapshot("ceph=healthy postgres=degraded"), {"postgres": (external_text,)})
+    return reports.run_report(run, PLATFORM, PLAN, outcomes(external_text), final_state)

@@ -1,17 +1,15 @@
-"""Events and reports as log lines: level, message and component. Pure functions."""
+"""The log of a run: its events and its report as log lines, without phase."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import (
     Event,
-    Level,
     NodeFinished,
     NodeStarted,
     NodeWaiting,
-    Notice,
     PhaseStarted,
     PlanReady,
 )
@@ -25,13 +23,6 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.planning.plans import Plan
     from windlass.core.platform.reporting.reports import Report
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    level: Level
-    message: str
-    component: str = ""
 
 
 _RESULT_LEVELS = {
@@ -63,8 +54,8 @@ def event_lines(event: Event) -> Iterator[LogLine]:
             yield LogLine(Level.DEBUG, f"waits: {reason}: {detail}", name)
         case NodeFinished(outcome):
             yield LogLine(_RESULT_LEVELS[outcome.result], _outcome_message(outcome), outcome.name)
-        case Notice(level, message, name):
-            yield LogLine(level, message, name)
+        case LogLine():
+            yield event
 
 
 def report_lines(report: Report) -> Iterator[LogLine]:
