@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from tests.testbed.bed import Cluster
-    from windlass.kube.client.clients import KubeClient, PropagationPolicy
-    from windlass.kube.client.objects import RawObject
+    from windlass.kube.client.clients import KubeClient
+    from windlass.kube.client.objects import PropagationPolicy, RawObject
     from windlass.kube.client.resources import Ref
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -104,8 +104,8 @@ class _PlanRun:
     def _emit(self, event: Event) -> None:
         if isinstance(event, NodeWaiting):
             self._waiting_for[event.name] = event.detail
-        elif isinstance(event, Notice) and event.name:
-            self._waiting_for[event.name] = event.message
+        elif isinstance(event, Notice) and event.component:
+            self._waiting_for[event.component] = event.message
         self._hooks.emit(event)
 
     def _record_result(self, name: str, ended: StepResult) -> None:

@@ -15,8 +15,7 @@ from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
 
 if TYPE_CHECKING:
     from windlass.argo.cd.sync_requests import SyncRequest
-    from windlass.kube.client.clients import PropagationPolicy
-    from windlass.kube.client.objects import RawObject
+    from windlass.kube.client.objects import PropagationPolicy, RawObject
     from windlass.kube.client.resources import Ref
     from windlass.kube.leases import LockedClient
 

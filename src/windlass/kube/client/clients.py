@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,11 +15,10 @@ from windlass.kube.transport.transports import Request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windlass.kube.client.objects import RawObject
+    from windlass.kube.client.objects import PropagationPolicy, RawObject
     from windlass.kube.client.resources import Query, Ref
     from windlass.kube.transport.calls import CallSender
 
-PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
 _OBJECT_DECODER: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _APPLY_HEADERS = (*JSON_HEADERS, ("Content-Type", "application/apply-patch+yaml"))  # JSON is valid YAML
 _MERGE_PATCH_HEADERS = (*JSON_HEADERS, ("Content-Type", "application/merge-patch+json"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 RawObject = dict[str, Any]
 """An object as decoded JSON, with all fields."""
+PropagationPolicy = Literal["Background", "Foreground", "Orphan"]
+"""What a deletion does with the dependents of an object."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
