@@ -41,6 +41,7 @@ LOCK, STEP = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py"
 STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
 SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
+LEASE = "kube/leases.py"
 
 MUTANTS = (
     Mutant(
@@ -69,8 +70,8 @@ MUTANTS = (
     ),
     Mutant(
         "step looks at an old state", "INV-1", STEPS,
-        "        follower.catch_up()  # what defines it may have moved it just now",
-        "        pass",
+        "        watch.catch_up()  # ",
+        "        pass  # ",
         ORDER,
     ),
     Mutant(
@@ -104,9 +105,9 @@ MUTANTS = (
         STATE,
     ),
     Mutant(
-        "a file left behind", "INV-3", "operations/run/run_lock.py",
-        "        asked = self._clock.monotonic()\n        spec =",
-        '        asked = self._clock.monotonic()\n        open("windlass.lock", "w").close()\n        spec =',
+        "a file left behind", "INV-3", LEASE,
+        "        spec = self._new_spec(lease)",
+        '        spec = (open("windlass.lock", "w").close(), self._new_spec(lease))[1]',
         STATE,
     ),
     Mutant(
@@ -135,8 +136,8 @@ MUTANTS = (
     ),
     Mutant(
         "the end is not looked at", "INV-4", "operations/deploy.py",
-        "        healthy = [each.name for each in outcomes if each.is_successful]",
-        "        healthy: list[str] = []",
+        "    healthy = [each.name for each in outcomes if each.is_successful]",
+        "    healthy: list[str] = []",
         FAILURES,
     ),
     Mutant(
@@ -153,8 +154,8 @@ MUTANTS = (
     ),
     Mutant(
         "too late is as good as gone", "INV-5", GATES,
-        "    return _overdue(waiting, seen, limit, now) if now - seen.began >= limit else waiting\n\n\ndef _evidence",
-        "    return Open(Evidence(now, Health.MISSING)) if now - seen.began >= limit else waiting\n\n\ndef _evidence",
+        "    return _timeout(pending, history, limit, now) if now - history.started >= limit else pending\n",
+        "    return Open(Evidence(now, Health.MISSING)) if now - history.started >= limit else pending\n",
         SEEDS,
     ),
     Mutant(
@@ -170,21 +171,21 @@ MUTANTS = (
         AGAIN,
     ),
     Mutant(
-        "refreshes what cannot move", "INV-6", "operations/run/applications_watch.py",
-        "        return {place for place in places | parents if place in view and parse(view[place]).is_moving}",
-        "        return {place for place in places | parents if place in view}",
+        "refreshes what cannot move", "INV-6", "operations/run/live_applications.py",
+        "        return {key for key in existing if parse_application(applications[key]).has_mutable_revision}",
+        "        return set(existing)",
         AGAIN,
     ),
     Mutant(
-        "refreshes are not counted", "INV-6", "argo/cd/application_writer.py",
-        "        self.refresh_count += 1",
-        "        self.refresh_count += 0",
+        "refreshes are not counted", "INV-6", "argo/cd/refresher.py",
+        "        self.count += 1",
+        "        self.count += 0",
         AGAIN,
     ),
     Mutant(
         "lock without need", "INV-6", "operations/deploy.py",
-        "        if plan.is_empty and root_manifest is None:",
-        "        if plan.is_empty and root_manifest is None and not plan.unchanged:",
+        "    if planned.plan.is_empty and planned.root_manifest is None:",
+        "    if planned.plan.is_empty and planned.root_manifest is None and not planned.plan.unchanged:",
         AGAIN,
     ),
     Mutant(
@@ -218,15 +219,15 @@ MUTANTS = (
         HOOKS,
     ),
     Mutant(
-        "nobody asks for the lock", "one run", "argo/cd/application_writer.py",
-        "        self.allow()\n        meta = {",
-        "        meta = {",
+        "a write without the lock", "one run", LEASE,
+        "        self._lease.check()\n",
+        "",
         STEP,
     ),
     Mutant(
-        "a live holder is robbed", "one run", "operations/run/run_lock.py",
-        "            is_silent = self._clock.monotonic() - since > LEASE_DURATION",
-        "            is_silent = True",
+        "a live holder is robbed", "one run", LEASE,
+        "        is_expired = self.clock.monotonic() - since > LEASE_DURATION",
+        "        is_expired = True",
         LOCK,
     ),
     Mutant(
@@ -236,9 +237,9 @@ MUTANTS = (
         STEP,
     ),
     Mutant(
-        "the lock is kept", "one run", "operations/run/run_lock.py",
-        '            await self._write({"holderIdentity": ""})',
-        "            pass",
+        "the lock is kept", "one run", LEASE,
+        '                await self._update({"holderIdentity": ""})',
+        "                pass",
         LOCK,
     ),
 )  # fmt: skip
