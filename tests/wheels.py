@@ -33,7 +33,7 @@ def try_on(interpreter: str, wheel: Path) -> str:
         pip = [f"{directory}/bin/pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", str(REQUIREMENTS)], check=True)
         subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
-        imports = "import windlass.cli.commands.cluster, windlass.kube.client.reflectors, windlass.kube.client.clients"
+        imports = "import windlass.cli.cluster_summary, windlass.kube.client.reflectors, windlass.kube.client.clients"
         subprocess.run([f"{directory}/bin/python", "-W", "error", "-c", imports], check=True)
         said = subprocess.run([f"{directory}/bin/windlass", "--version"], capture_output=True, text=True, check=True)
         return said.stdout.strip()

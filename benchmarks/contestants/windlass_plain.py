@@ -28,8 +28,8 @@ contexts: [{{name: bench, context: {{cluster: bench, user: bench}}}}]
 users: [{{name: bench, user: {{}}}}]
 current-context: bench
 """
-    connection = kubeconfigs.load(kubeconfig.encode(), where="benchmark")
-    return KubeClient(CallSender(HttpTransport(connection, environ=os.environ), limits=CallLimits(1e9, 1_000_000, 300)))
+    connection = kubeconfigs.load(kubeconfig.encode(), where="benchmark", environ=os.environ)
+    return KubeClient(CallSender(HttpTransport(connection), limits=CallLimits(1e9, 1_000_000, 300)))
 
 
 async def main(scenario: str, port: str, into: type[Any] = RawObject) -> None:

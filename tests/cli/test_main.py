@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from windlass.cli.main import main
+from windlass.cli.main import COMMANDS, load_command, main
 
 HEAVY = [
     "aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl", "structlog", "prometheus_client", "rich", "lupa",
@@ -25,21 +25,52 @@ print([name for name in {HEAVY} if name in sys.modules])
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_loads_nothing_heavy(name: str) -> None:
+    program = f"""
+import sys
+from windlass.cli.main import main
+main(["{name}", "--help"], {{}})
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    program = """
+import sys
+from windlass.cli.main import main
+main(["--help"], {})
+print([name for name in sys.modules if name.startswith("windlass.cli.commands.")])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_has_the_first_line_of_each_command(name: str) -> None:
+    command = load_command(name)
+    assert command.name == name
+    assert command.help
+    assert COMMANDS[name][1] == command.help.splitlines()[0]
+
+
 def test_a_bug_is_told_in_one_line_without_what_it_carried(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from windlass.cli.commands import cluster
+    from windlass.cli import cluster_summary
 
     def broken(*_: object) -> list[str]:
         raise KeyError("hunter2")
 
-    monkeypatch.setattr(cluster, "describe", broken)
-    assert main(["cluster"], {}) == 1
+    monkeypatch.setattr(cluster_summary, "describe", broken)
+    assert main(["cluster", "--kubeconfig", "x"], {}) == 1
     plain = capsys.readouterr().err
     assert "this is a bug in windlass: KeyError in broken" in plain
     assert "hunter2" not in plain
     assert "Traceback" not in plain
-    assert main(["cluster"], {"LOG_LEVEL": "debug"}) == 1
+    assert main(["cluster", "--kubeconfig", "x"], {"LOG_LEVEL": "debug"}) == 1
     assert "Traceback" in capsys.readouterr().err
 
 

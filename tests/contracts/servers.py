@@ -172,7 +172,7 @@ class Server:
         return replace(connection, auth=None, impersonation=None, tls=replace(connection.tls, client_certificate=None))
 
     def _open(self, connection: Connection) -> Transport:
-        transport = HttpTransport(connection, environ={})
+        transport = HttpTransport(connection)
         self._opened.append(transport)
         return transport
 

@@ -49,7 +49,8 @@ async def transport(
     clock: Clock | None = None,
     **fields: Any,
 ) -> AsyncIterator[HttpTransport]:
-    opened = HttpTransport(Connection(server, "f", tls=tls, auth=login, **fields), environ=environ or {}, clock=clock)
+    connection = Connection(server, "f", tls=tls, auth=login, environ=environ or {}, **fields)
+    opened = HttpTransport(connection, clock=clock)
     try:
         yield opened
     finally:

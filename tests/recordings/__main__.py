@@ -46,7 +46,7 @@ def main() -> int:
 
 async def _record(cluster: Cluster, wanted: list[Script]) -> int:
     connection = kubeconfigs.load_file(cluster.kubeconfig)
-    transport = HttpTransport(connection, environ={})
+    transport = HttpTransport(connection)
     kube = KubeClient(
         CallSender(transport, limits=CallLimits(calls_per_second=1000, burst=1000)), field_manager="recorder"
     )

@@ -54,7 +54,7 @@ def test_it_says_how_to_use_it_and_ends_well(tmp_path: Path, number: signal.Sign
 async def test_it_serves_tls_that_its_kubeconfig_trusts(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     with serving(path, "--tls", "--speed", "10"):
-        reader = KubeReader(CallSender(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        reader = KubeReader(CallSender(HttpTransport(kubeconfigs.load_file(path))))
         assert reader.server.startswith("https://")
         assert await reader.version() == "v1.34.2"
         await reader.close()
@@ -93,7 +93,7 @@ async def test_a_job_of_our_image_runs_our_arguments_under_its_own_token(tmp_pat
     pod = {"restartPolicy": "Never", "containers": [container]}
     body = {"metadata": {"name": "check"}, "spec": {"backoffLimit": 0, "template": {"spec": pod}}}
     with serving(path):
-        client = KubeClient(CallSender(HttpTransport(kubeconfigs.load_file(path), environ={})))
+        client = KubeClient(CallSender(HttpTransport(kubeconfigs.load_file(path))))
         jobs = Resource("batch", "v1", "jobs", "Job")
         await client.create(jobs.in_namespace("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
         status: dict[str, Any] = {}

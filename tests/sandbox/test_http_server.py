@@ -40,7 +40,7 @@ async def client(
         identities = sandbox.server.authenticator
         known = token or (identities.issue_token(user) if user else identities.admin_token)
         connection = kubeconfigs.load(written.render_kubeconfig(address, known).encode(), where="a test")
-        kube = KubeClient(CallSender(HttpTransport(connection, environ={})))
+        kube = KubeClient(CallSender(HttpTransport(connection)))
         try:
             yield sandbox, kube
         finally:
@@ -97,7 +97,7 @@ async def test_answers_are_dated_by_the_sandboxs_own_clock() -> None:
     async with Sandbox(fast) as sandbox, serve_http(sandbox) as address:
         content = written.render_kubeconfig(address, sandbox.server.authenticator.admin_token)
         connection = kubeconfigs.load(content.encode(), where="a test")
-        transport = HttpTransport(connection, environ={})
+        transport = HttpTransport(connection)
         await fast.sleep(3600)
         before = fast.now().replace(microsecond=0)
         answer = await transport.exchange(Request("GET", "/version"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windlass.cli.connections import server_clock
+from windlass.cli.session import server_clock
 from windlass.kube.clocks import Clock
 from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.transports import Request, Response

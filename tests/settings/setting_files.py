@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from windlass.settings.loader import Inputs, Settings, load
 from windlass.settings.problems import InvalidSettings
+from windlass.settings.source import SettingsSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from windlass.settings.settings import Settings
 
 ENVIRONMENT = """\
 name: staging
@@ -52,7 +54,7 @@ class World:
         path.write_text(text)
 
     def load(self, action: str = "", environ: Mapping[str, str] | None = None) -> Settings:
-        return load(Inputs(self.options, {**self.environ, **(environ or {})}), action)
+        return SettingsSource({**self.environ, **(environ or {})}).settings(self.options, action)
 
     def mistakes(self, action: str = "", environ: Mapping[str, str] | None = None) -> list[str]:
         """Without the directory, so that tests can name files."""

@@ -28,7 +28,7 @@ stacks:
 
 
 def application(world: World, name: str) -> ApplicationNode:
-    return world.load().definition.platform.applications[name]
+    return world.load().platform.applications[name]
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,12 @@ def test_what_the_environment_file_may_say(world: World) -> None:
         ENVIRONMENT + "clusterName: c\nargocdNamespace: cd\nworkflowsNamespace: wf\ngitPath: root\n"
         "timeouts: {sync: 6m, health: 7m, overall: 1h}\nretries: {maxAttempts: 5, backoff: 1s}\n",
     )
-    environment = world.load().environment_file
-    assert environment is not None
-    model = environment.model
-    assert (model.argocd_namespace, model.workflows_namespace, model.git_path) == ("cd", "wf", "root")
-    assert model.timeouts.overall == timedelta(hours=1)
+    settings = world.load()
+    assert settings.root is not None
+    values = {each.name: each.value for each in settings.effective_values}
+    assert (settings.argocd_namespace, settings.root.path) == ("cd", "root")
+    assert values["environment.workflowsNamespace"] == "wf"
+    assert settings.cluster.timeout == timedelta(hours=1)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_a_circle_with_the_reference_names_the_line_that_closes_it(world: World)
 
 def test_a_file_replaces_the_reference(world: World) -> None:
     world.file("dag", spec(STORAGE + "execution: {maxParallel: 3, barrier: wave}\n"))
-    platform = world.load().definition.platform
+    platform = world.load().platform
     assert (platform.name, platform.max_parallel, platform.barrier) == ("mine", 3, Barrier.WAVE)
     assert platform.graph.dependencies == {"cluster": ("operator",), "operator": ()}
     assert [application.critical for application in platform.applications.values()] == [True, False]
@@ -225,7 +226,7 @@ def test_a_file_replaces_the_reference(world: World) -> None:
 
 def test_a_stack_waits_for_every_application_of_another(world: World) -> None:
     world.file("dag", spec(STORAGE + "  - {name: apps, dependsOn: [storage], applications: [{name: a}, {name: b}]}\n"))
-    needs = world.load().definition.platform.graph.dependencies
+    needs = world.load().platform.graph.dependencies
     assert needs["a"] == needs["b"] == ("cluster", "operator")
 
 
@@ -251,7 +252,7 @@ def test_extending_adds_and_overrides_by_name(world: World) -> None:
             """
         ),
     )
-    platform = world.load().definition.platform
+    platform = world.load().platform
     vault = platform.applications["vault"]
     assert platform.graph.dependencies["vault"] == ()
     assert (vault.timing.sync, vault.timing.health) == (timedelta(minutes=20), timedelta(minutes=15))
@@ -264,7 +265,7 @@ def test_extending_adds_and_overrides_by_name(world: World) -> None:
 
 def test_a_subset_is_known_as_a_whole_and_touched_in_part(world: World) -> None:
     world.file("dag", spec("extends: reference\nonly: {stacks: [storage], applications: [vault]}\n"))
-    platform = world.load().definition.platform
+    platform = world.load().platform
     assert len(platform.applications) == 43
     assert selected_nodes(platform, Scope()) == {
         "rook-ceph", "rook-ceph-cluster", "zalando-pg", "postgres-operator-config", "redis-operator", "vault",
@@ -307,7 +308,7 @@ def test_null_means_not_given(world: World) -> None:
     world.file(
         "dag", spec("extends: reference\nstacks: [{name: security, applications: [{name: vault, dependsOn: }]}]")
     )
-    assert world.load().definition.platform.graph.dependencies["vault"] == (
+    assert world.load().platform.graph.dependencies["vault"] == (
         "cert-manager",
         "ingress-nginx",
         "rook-ceph-cluster",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from windlass.settings.loader import Inputs, load
+from windlass.settings.source import SettingsSource
 
-PLATFORM = load(Inputs({}, {})).definition.platform
+PLATFORM = SettingsSource({}).settings({}).platform
 
 
 def test_43_applications_11_stacks_80_edges() -> None:

@@ -10,9 +10,12 @@ import pytest
 import yaml
 
 from tests.settings.setting_files import ENVIRONMENT
-from windlass.settings.schemas import SCHEMAS, schema_text
+from windlass.settings.environment_files import EnvironmentFile
+from windlass.settings.file_fields import FileModel, schema_text
+from windlass.settings.platform_files import PlatformFile
 
 ROOT = Path(__file__).parents[2]
+SCHEMAS: dict[str, type[FileModel]] = {"environment.json": EnvironmentFile, "platform.json": PlatformFile}
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/platform-file.md").read_text(), re.DOTALL)
 
 
@@ -34,13 +37,13 @@ def test_the_reference_platform_fits_its_schema() -> None:
 
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_the_examples_of_the_page_fit_their_schema_and_are_read(text: str, tmp_path: Path) -> None:
-    from windlass.settings.loader import Inputs, load
+    from windlass.settings.source import SettingsSource
 
     is_platform = "kind: Platform" in text
     schema("platform.json" if is_platform else "environment.json").validate(yaml.safe_load(text))
     path = tmp_path / "file.yaml"
     path.write_text(text)
-    load(Inputs({"dag" if is_platform else "environment-file": str(path)}, {}))
+    SettingsSource({}).settings({"dag" if is_platform else "environment-file": str(path)})
 
 
 @pytest.mark.parametrize("change", ["timeouts: {sync: 5}", "surprise: 1", "retries: {maxAttempts: 0}", "name: A B"])

@@ -11,21 +11,26 @@ import pytest
 
 from tests.settings.setting_files import ENVIRONMENT
 from windlass.core.platform.model.scopes import Scope, ScopeKind
-from windlass.settings.loader import Inputs, load
 from windlass.settings.mounts import SECRET_FILES
-from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS
+from windlass.settings.source import SettingsSource
+from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS, read_settings
 
 if TYPE_CHECKING:
     from tests.settings.setting_files import World
+    from windlass.settings.settings import Settings
 
 KUBECONFIG = base64.b64encode(b"kind: Config").decode()
 ACCESS = {"KUBECONFIG_DATA": KUBECONFIG, "ENVIRONMENT": "staging"}
 
 
+def origin(settings: Settings, name: str) -> str:
+    return next(each.origin for each in settings.effective_values if each.name == name)
+
+
 def test_where_a_value_comes_from(world: World) -> None:
     def timeout() -> tuple[object, str]:
-        value = world.load().values["timeout"]
-        return value.value, value.origin.replace(f"{world.directory}/", "")
+        settings = world.load()
+        return settings.cluster.timeout, origin(settings, "timeout").replace(f"{world.directory}/", "")
 
     assert timeout() == (timedelta(hours=2), "default")
     world.file("environment-file", ENVIRONMENT + "timeouts:\n  overall: 3h\n")
@@ -37,7 +42,7 @@ def test_where_a_value_comes_from(world: World) -> None:
 
 
 def test_an_empty_variable_was_not_given(world: World) -> None:
-    assert world.load("", {"TARGET_SCOPE": "", "DRY_RUN": ""}).values["scope"].origin == "default"
+    assert origin(world.load("", {"TARGET_SCOPE": "", "DRY_RUN": ""}), "scope") == "default"
 
 
 def test_every_variable_of_the_contract_is_read() -> None:
@@ -72,7 +77,8 @@ def test_every_variable_of_the_contract_is_read() -> None:
     ],
 )
 def test_a_variable_that_is_right(world: World, variable: str, text: str, value: object) -> None:
-    found = world.load("", {variable: text}).values
+    found, mistakes = read_settings(world.options, {variable: text}, {})
+    assert not mistakes
     assert [each.value for each in found.values() if each.origin == variable] == [value]
 
 
@@ -136,9 +142,12 @@ def test_a_credential_in_a_plain_variable_is_refused_and_not_shown(world: World,
 
 
 def test_on_a_terminal_logs_are_text() -> None:
-    assert load(Inputs({}, {}, is_terminal=True)).values["log-format"].value == "text"
-    assert load(Inputs({}, {"LOG_FORMAT": "json"}, is_terminal=True)).values["log-format"].value == "json"
-    assert load(Inputs({}, {})).values["log-format"].value == "json"
+    def log_format(environ: dict[str, str], *, is_terminal: bool) -> str:
+        return SettingsSource(environ, is_terminal).settings({}).cluster.telemetry.log_format
+
+    assert log_format({}, is_terminal=True) == "text"
+    assert log_format({"LOG_FORMAT": "json"}, is_terminal=True) == "json"
+    assert log_format({}, is_terminal=False) == "json"
 
 
 NEITHER = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
@@ -244,7 +253,7 @@ def test_all_mistakes_of_all_sources_come_together(world: World) -> None:
 def test_credential_files_are_known_by_name_and_others_are_noticed(world: World) -> None:
     for name in ("git-username", "git-password", "argocd-token", "notes.txt", "..data"):
         world.mount(f"secrets/{name}")
-    found = world.load().mounts
+    found = world.load().cluster.mounts
     assert set(found.secrets) == {"git-username", "git-password", "argocd-token"}
     assert [notice.replace(f"{world.directory}/", "") for notice in found.notices] == [
         f"secrets/notes.txt is ignored: known are {', '.join(SECRET_FILES)}"
@@ -260,7 +269,7 @@ def test_health_checks_are_named_by_what_they_judge(world: World) -> None:
     kinds = {("ceph.rook.io", "CephCluster"), ("", "Pod"), ("acid.zalan.do", "postgresql")}
     for group, kind in kinds:
         world.mount(f"health/{group}_{kind}.lua", f"return {{message='{kind}'}}")
-    mounts = world.load().mounts
+    mounts = world.load().cluster.mounts
     assert set(mounts.health_checks) == set(mounts.health_scripts) == kinds
     assert mounts.health_scripts["", "Pod"] == "return {message='Pod'}"
     world.mount("health/vault.lua")

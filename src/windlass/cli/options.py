@@ -1,4 +1,4 @@
-"""Command line options, generated from the table of settings: name, variable, default and help text."""
+"""Command line options of several commands; most are generated from the table of settings."""
 
 from __future__ import annotations
 
@@ -19,8 +19,26 @@ CONNECTION_SETTINGS = ("kubeconfig", "context", "in-cluster")
 FILE_SETTINGS = ("environment", "dag", "environment-file", "health-checks", "secrets")
 REPEATED_SETTINGS = (*CONNECTION_SETTINGS, *FILE_SETTINGS, "scope", "pv-policy", "timeout")
 """Settings that define a run. A recommended command repeats them; a confirmation must be given anew."""
+TELEMETRY_SETTINGS = (
+    *("log-level", "log-format", "metrics-port", "metrics-address", "metrics-file", "pushgateway"),
+    *("trace-id", "span-id", "traceparent"),
+)
+"""Settings of logs, metrics and traces."""
 ACCEPTED_SETTINGS: Mapping[str, tuple[str, ...]] = {"cluster": CONNECTION_SETTINGS, "lint": FILE_SETTINGS}
 """By command: the repeated settings that it accepts, if not all."""
+
+
+report_format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "junit"]),
+    default="text",
+    show_default=True,
+    help="Of the report.",
+)
+output_format_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
+)
 
 
 def setting_options(*names: str) -> Callable[[Command], Command]:
@@ -30,14 +48,6 @@ def setting_options(*names: str) -> Callable[[Command], Command]:
         return command
 
     return decorate
-
-
-def option_values(options: Mapping[str, Any]) -> dict[str, str | None]:
-    """Options by setting name: click uses underscores in names and booleans for flags, settings use dashes and text."""
-    flags = {True: "true", False: None}
-    return {
-        name.replace("_", "-"): flags[value] if isinstance(value, bool) else value for name, value in options.items()
-    }
 
 
 def command_with_options(text: str, options: Mapping[str, str | None]) -> str:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 
 from windlass.settings.file_fields import Duration, FileModel, Name, RetriesEntry, Text
 
+DEFAULT_ARGOCD_NAMESPACE = "argocd"
 _CREDENTIALS = re.compile(r"^(https?://[^/@]*@|[a-z0-9+.-]+://[^/@]*:[^/@]*@)", re.IGNORECASE)
 """Credentials in a URL, before the host: a password, or for HTTP also a token alone. `ssh://git@` is allowed."""
 
@@ -45,7 +46,7 @@ class EnvironmentFile(FileModel):
     git_path: Text | None = None
     """Folder of the root in that repository."""
     cluster_name: Text | None = None
-    argocd_namespace: Name = "argocd"
+    argocd_namespace: Name = DEFAULT_ARGOCD_NAMESPACE
     workflows_namespace: Name = "argo"
     timeouts: TimeoutsEntry = TimeoutsEntry()
     retries: RetriesEntry = RetriesEntry()

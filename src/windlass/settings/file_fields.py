@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Annotated
 
@@ -25,6 +26,12 @@ class FileModel(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True
     )
+
+
+def schema_text(model: type[FileModel]) -> str:
+    """The JSON Schema of a file, for editors. docs/schemas publishes it; a test compares the published file with it."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+    return json.dumps(schema, indent=2) + "\n"
 
 
 class RetriesEntry(FileModel):

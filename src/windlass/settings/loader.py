@@ -1,43 +1,47 @@
-"""Loads `Settings` from options, environment variables, files and mounts, or reports every problem in them."""
+"""Loads the settings of a command from options, environment variables, files and mounts, or reports every problem."""
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from windlass.core.platform.events import Level
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import InvalidInput
-from windlass.settings.environment_files import EnvironmentFile
+from windlass.settings.effective_values import effective_values
+from windlass.settings.environment_files import DEFAULT_ARGOCD_NAMESPACE, EnvironmentFile
 from windlass.settings.mounts import Mounts, read_mounts
 from windlass.settings.platform_files import PlatformFile
 from windlass.settings.platforms import PlatformDefinition, assemble_platform
 from windlass.settings.problems import InvalidSettings, SettingsProblem
 from windlass.settings.requirements import environment_mismatch, requirement_problems
+from windlass.settings.settings import (
+    ClusterCredentials,
+    ClusterSettings,
+    RootSource,
+    Settings,
+    TelemetrySettings,
+    TerminalSettings,
+    require_one_source,
+)
 from windlass.settings.variables import SettingValue, read_settings
 from windlass.settings.yaml_positions import ParsedFile, parse_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    Values = Mapping[str, SettingValue]
+
 Model = TypeVar("Model", EnvironmentFile, PlatformFile)
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    values: Mapping[str, SettingValue]
-    """By setting name; see `variables.SETTINGS`."""
-    definition: PlatformDefinition
-    environment_file: ParsedFile[EnvironmentFile] | None
-    mounts: Mounts
-    platform_file: ParsedFile[PlatformFile] | None
-
-    @property
-    def scope(self) -> Scope:
-        scope = self.values["scope"].value
-        assert isinstance(scope, Scope)
-        return scope
+TERMINAL_VARIABLES = (
+    *("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"),
+    *("COLUMNS", "LINES", "TTY_COMPATIBLE", "TTY_INTERACTIVE"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +49,18 @@ class Inputs:
     """The inputs of a command other than files."""
 
     options: Mapping[str, str | None]
+    """By setting name."""
     environ: Mapping[str, str]
     is_terminal: bool = False
 
 
-def load(inputs: Inputs, action: str = "") -> Settings:
+def load_settings(inputs: Inputs, action: str = "") -> Settings:
     """Load all settings; raises InvalidSettings with every problem found.
 
     If `action` is deploy, validate or teardown, the settings that it requires must be given. Without an action none is
     required.
     """
-    values, problems = read_settings(
-        inputs.options, inputs.environ, {"log-format": "text"} if inputs.is_terminal else {}
-    )
+    values, problems = _read_values(inputs)
     environment_file = _read_file(values["environment-file"], EnvironmentFile, problems)
     problems += environment_mismatch(values, environment_file)
     platform_file = _read_file(values["dag"], PlatformFile, problems)
@@ -69,7 +72,121 @@ def load(inputs: Inputs, action: str = "") -> Settings:
         problems += requirement_problems(action, values, environment_file)
     if problems or isinstance(definition, list):
         raise InvalidSettings(problems)
-    return Settings(_with_file_timeout(values, environment_file), definition, environment_file, mounts, platform_file)
+    values = _with_file_timeout(values, environment_file)
+    scope = values["scope"].value
+    assert isinstance(scope, Scope)
+    file = environment_file.model if environment_file else None
+    return Settings(
+        cluster=_cluster_settings(values, inputs.environ, mounts),
+        definition=definition,
+        scope=scope,
+        environment_name=file.name if file else _text(values, "environment"),
+        environment_path=environment_file.positions.source if environment_file else "",
+        argocd_namespace=file.argocd_namespace if file else DEFAULT_ARGOCD_NAMESPACE,
+        root=_root_source(file) if file else None,
+        volume_policy=VolumePolicy(_text(values, "pv-policy")),
+        is_dry_run=values["dry-run"].value is True,
+        effective_values=tuple(effective_values(values, environment_file, mounts, definition, platform_file)),
+    )
+
+
+def load_cluster_settings(inputs: Inputs) -> ClusterSettings:
+    """Load options and variables only, for commands that read no files."""
+    return _cluster_settings(_valid_values(inputs), inputs.environ, Mounts())
+
+
+def load_all_applications_settings(inputs: Inputs) -> ClusterSettings:
+    """Load the settings of `validate --all`, which refuses every setting that selects applications."""
+    values = _valid_values(inputs)
+    for value in (values[name] for name in ("scope", "dag", "environment-file")):
+        if not value.is_default:
+            raise InvalidInput(
+                "--all means every Application", where=value.origin, hint=f"leave out {value.origin}, or --all"
+            )
+    mounts = read_mounts(values)
+    if mounts.problems:
+        raise InvalidSettings(mounts.problems)
+    return _cluster_settings(values, inputs.environ, mounts)
+
+
+def load_credentials(inputs: Inputs) -> ClusterCredentials:
+    """Load the credentials only, so that `windlass cluster` works if other settings are invalid."""
+    option, in_cluster = inputs.options.get("kubeconfig"), inputs.options.get("in-cluster") is not None
+    path = option or inputs.environ.get("KUBECONFIG_PATH") or None
+    data = None if option else inputs.environ.get("KUBECONFIG_DATA") or None
+    require_one_source(path is not None, data is not None, in_cluster)
+    try:
+        content = None if data is None else base64.b64decode("".join(data.split()), validate=True)
+    except ValueError:  # also raised for text that is not ASCII
+        raise InvalidInput("not base64", where="KUBECONFIG_DATA", hint="base64 -w0 < kubeconfig") from None
+    return ClusterCredentials(path, content, in_cluster, inputs.options.get("context"), inputs.environ)
+
+
+def _read_values(inputs: Inputs) -> tuple[Values, list[SettingsProblem]]:
+    return read_settings(inputs.options, inputs.environ, {"log-format": "text"} if inputs.is_terminal else {})
+
+
+def _valid_values(inputs: Inputs) -> Values:
+    values, problems = _read_values(inputs)
+    if problems:
+        raise InvalidSettings(problems)
+    return values
+
+
+def _cluster_settings(values: Values, environ: Mapping[str, str], mounts: Mounts) -> ClusterSettings:
+    timeout, data = values["timeout"].value, values["kubeconfig-data"].value
+    assert isinstance(timeout, timedelta)
+    return ClusterSettings(
+        credentials=_credentials(values, environ),
+        environment=_text(values, "environment"),
+        timeout=timeout,
+        telemetry=_telemetry_settings(values),
+        terminal=TerminalSettings({name: environ[name] for name in TERMINAL_VARIABLES if name in environ}),
+        given_options={name: value.text for name, value in values.items() if value.is_option},
+        secret_texts={"kubeconfig-data": data.decode(errors="replace")} if isinstance(data, bytes) else {},
+        mounts=mounts,
+    )
+
+
+def _credentials(values: Values, environ: Mapping[str, str]) -> ClusterCredentials:
+    """An option overrides the variables: `--kubeconfig` the other variable, `--in-cluster` both."""
+    kubeconfig, in_cluster = values["kubeconfig"], values["in-cluster"].value is True
+    path, data, context = kubeconfig.value, values["kubeconfig-data"].value, values["context"].value
+    return ClusterCredentials(
+        kubeconfig=str(path) if path and (kubeconfig.is_option or not in_cluster) else None,
+        kubeconfig_data=data if isinstance(data, bytes) and not (kubeconfig.is_option or in_cluster) else None,
+        in_cluster=in_cluster,
+        context=str(context) if context else None,
+        environ=environ,
+    )
+
+
+def _telemetry_settings(values: Values) -> TelemetrySettings:
+    _, trace_id, span_id, *_ = [*_text(values, "traceparent").split("-"), "", "", ""]
+    port, file = values["metrics-port"].value, _text(values, "metrics-file")
+    return TelemetrySettings(
+        log_level=Level(_text(values, "log-level")),
+        log_format="text" if _text(values, "log-format") == "text" else "json",
+        is_log_configured=not (values["log-format"].is_default and values["log-level"].is_default),
+        trace_id=_text(values, "trace-id") or trace_id,
+        span_id=_text(values, "span-id") or span_id,
+        metrics_port=port if isinstance(port, int) else None,
+        metrics_address=_text(values, "metrics-address"),
+        metrics_file=Path(file) if file else None,
+        pushgateway=_text(values, "pushgateway"),
+    )
+
+
+def _root_source(file: EnvironmentFile) -> RootSource:
+    parameters = {"environment": file.name, "domain": file.domain}
+    if file.cluster_name:
+        parameters["clusterName"] = file.cluster_name
+    return RootSource(file.git_repository, file.git_revision, file.git_path or ".", parameters)
+
+
+def _text(values: Values, name: str) -> str:
+    value = values[name].value
+    return "" if value is None else str(value)
 
 
 def _read_file(value: SettingValue, model: type[Model], problems: list[SettingsProblem]) -> ParsedFile[Model] | None:
@@ -92,7 +209,7 @@ def _read_file(value: SettingValue, model: type[Model], problems: list[SettingsP
 
 
 def _scope_problems(
-    values: Mapping[str, SettingValue], definition: PlatformDefinition, problems: list[SettingsProblem]
+    values: Values, definition: PlatformDefinition, problems: list[SettingsProblem]
 ) -> list[SettingsProblem]:
     """Problems of the scope; none if the platform file is invalid, because names cannot be looked up then."""
     path = str(values["dag"].value)
@@ -106,9 +223,7 @@ def _scope_problems(
     return []
 
 
-def _with_file_timeout(
-    values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
-) -> Mapping[str, SettingValue]:
+def _with_file_timeout(values: Values, environment_file: ParsedFile[EnvironmentFile] | None) -> Values:
     """Take the timeout from the environment file if neither option nor variable sets it."""
     timeout = environment_file.model.timeouts.overall if environment_file else None
     if environment_file is None or timeout is None or not values["timeout"].is_default:

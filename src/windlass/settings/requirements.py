@@ -34,7 +34,7 @@ def requirement_problems(
 def _credential_problems(values: Mapping[str, SettingValue]) -> Iterator[SettingsProblem]:
     """Exactly one source of credentials must be given; an option overrides the variables."""
     sources = [name for name in ("kubeconfig", "kubeconfig-data", "in-cluster") if _is_given(values, name)]
-    option_sources = [name for name in sources if values[name].origin.startswith("--")]
+    option_sources = [name for name in sources if values[name].is_option]
     if "kubeconfig-data" in values and len(option_sources or sources) != 1:
         what = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
         yield SettingsProblem(

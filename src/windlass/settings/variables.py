@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from windlass.core.platform.model.scopes import SCOPE_FORMS, parse_scope
@@ -191,6 +191,19 @@ class SettingValue:
     @property
     def is_default(self) -> bool:
         return self.origin == "default"
+
+    @property
+    def is_option(self) -> bool:
+        """Whether it was given on the command line."""
+        return self.origin.startswith("--")
+
+
+def option_texts(options: Mapping[str, Any]) -> dict[str, str | None]:
+    """Options by setting name: click uses underscores in names and booleans for flags, settings use dashes and text."""
+    flags = {True: "true", False: None}
+    return {
+        name.replace("_", "-"): flags[value] if isinstance(value, bool) else value for name, value in options.items()
+    }
 
 
 def read_settings(

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from windlass.cli.commands import demo, demo_files
-from windlass.cli.commands.demo import DEMO_STEPS, DemoFailed, run_demo
+from windlass.cli import demo_files
+from windlass.cli.demo_steps import DEMO_STEPS, DemoFailed, DemoStep, run_demo
 from windlass.errors import InvalidInput
+from windlass.settings.source import SettingsSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,8 @@ def contents(folder: Path) -> dict[str, str]:
 
 def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> None:
     said: list[str] = []
-    run_demo(tmp_path / "demo", {"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}, said.append, [PLAN])
+    environ = SettingsSource({"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}).environ_without_settings()
+    run_demo(tmp_path / "demo", environ, said.append, [PLAN])
     assert "$ windlass plan --dag dag.yaml --environment-file environment.yaml > reports/1-plan.txt" in said
     assert "    43 not started; estimated 9 s; exit code 0" in said
     assert any("critical path" in line for line in said)
@@ -52,7 +54,7 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     ],
     ids=["code", "words", "error"],
 )
-def test_a_chapter_that_is_not_true_is_a_failure(chapter: demo.DemoStep, message: str, tmp_path: Path) -> None:
+def test_a_chapter_that_is_not_true_is_a_failure(chapter: DemoStep, message: str, tmp_path: Path) -> None:
     with pytest.raises(DemoFailed, match=message) as raised:
         run_demo(tmp_path / "demo", {}, lambda _: None, [chapter])
     assert raised.value.exit_code == 1

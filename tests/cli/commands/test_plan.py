@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import platform, snapshot
-from windlass.cli.commands.plan import parse_plan
+from windlass.cli.plan_files import parse_plan
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.plan_documents import plan_document, summarize_plan

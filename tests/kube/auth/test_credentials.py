@@ -39,7 +39,7 @@ class Hand:
 
 def credentials(login: AuthMethod | None, hand: Hand | None = None) -> Credentials:
     connection = Connection("https://k", "f", tls=Tls(client_certificate=CERTIFICATE), auth=login)
-    return credentials_for(connection, {}, (hand or Hand()).clock())
+    return credentials_for(connection, (hand or Hand()).clock())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,9 @@ def plugin(
     command: str, *, hand: Hand | None = None, limit: float = 30, tls: Tls = NO_TLS, **fields: Any
 ) -> ExecPluginCredentials:
     described = ExecPlugin(**({"command": command, "api_version": V1, "where": "f: users[u].user.exec"} | fields))
-    connection = Connection("https://k:6443", "f", tls=tls, auth=described)
+    connection = Connection("https://k:6443", "f", tls=tls, auth=described, environ=ENVIRON)
     clock = (hand or Hand()).clock()
-    return ExecPluginCredentials(described, connection, ENVIRON, clock, timedelta(seconds=limit))
+    return ExecPluginCredentials(described, connection, clock, timedelta(seconds=limit))
 
 
 def says(said: str) -> str:
@@ -77,7 +78,7 @@ async def test_a_token_is_kept_as_long_as_it_does_not_expire(tmp_path: Path) -> 
 
 async def test_a_connection_with_a_plugin_asks_it(tmp_path: Path) -> None:
     login = ExecPlugin(script(tmp_path, says(answer(token="t"))), V1, "f")
-    source = credentials_for(Connection("https://k", "f", auth=login), ENVIRON, Clock())
+    source = credentials_for(Connection("https://k", "f", auth=login, environ=ENVIRON), Clock())
     assert await source.identity() == ClientIdentity("Bearer t")
 
 
@@ -148,8 +149,9 @@ async def test_what_the_plugin_is_told_about_the_cluster(tmp_path: Path) -> None
     command = script(tmp_path, f'printf %s "$KUBERNETES_EXEC_INFO" > {tmp_path}/info\n' + says(answer(token="t")))
     described = ExecPlugin(command, V1, "f", cluster_config=b'{"audience":"x"}')
     tls = Tls(Pem(b"the ca", "f"), server_name="name")
-    connection = Connection("https://k:6443", "f", tls=tls, proxy=Proxy("http://p:1", "me:pw"), auth=described)
-    await ExecPluginCredentials(described, connection, ENVIRON, Clock()).identity()
+    proxy = Proxy("http://p:1", "me:pw")
+    connection = Connection("https://k:6443", "f", tls=tls, proxy=proxy, auth=described, environ=ENVIRON)
+    await ExecPluginCredentials(described, connection, Clock()).identity()
     assert json.loads((tmp_path / "info").read_text())["spec"]["cluster"] == {
         "server": "https://k:6443",
         "tls-server-name": "name",
@@ -162,11 +164,11 @@ async def test_what_the_plugin_is_told_about_the_cluster(tmp_path: Path) -> None
 async def test_a_bare_name_is_found_on_the_path_of_the_given_environment(tmp_path: Path) -> None:
     script(tmp_path, says(answer(token="t")), name="windlass-test-login")
     described = ExecPlugin("windlass-test-login", V1, "f")
-    connection = Connection("https://k", "f", auth=described)
     environ = {"PATH": f"{os.defpath}:{tmp_path}"}
-    assert await ExecPluginCredentials(described, connection, environ, Clock()).identity() == ClientIdentity("Bearer t")
+    connection = Connection("https://k", "f", auth=described, environ=environ)
+    assert await ExecPluginCredentials(described, connection, Clock()).identity() == ClientIdentity("Bearer t")
     with pytest.raises(InvalidInput, match="the command windlass-test-login is not there"):
-        await ExecPluginCredentials(described, connection, {}, Clock()).identity()
+        await ExecPluginCredentials(described, replace(connection, environ={}), Clock()).identity()
 
 
 @pytest.mark.parametrize(

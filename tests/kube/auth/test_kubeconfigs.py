@@ -340,6 +340,7 @@ def test_in_a_pod(tmp_path: Path) -> None:
         namespace="mine",
         tls=Tls(Pem(b"the ca", str(tmp_path / "ca.crt"))),
         auth=TokenFile(tmp_path / "token", str(tmp_path / "token")),
+        environ=POD,
     )
 
 

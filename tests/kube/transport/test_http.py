@@ -22,7 +22,7 @@ from windlass.kube.transport.transports import ByteStream, Request, Transport
 
 
 def test_it_is_a_transport() -> None:
-    opened: Transport = HttpTransport(Connection("https://k:6443", "f"), environ={})
+    opened: Transport = HttpTransport(Connection("https://k:6443", "f"))
     assert opened.server == "https://k:6443"
 
 

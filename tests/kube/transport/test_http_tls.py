@@ -194,4 +194,4 @@ async def test_a_server_behind_a_proxy_must_be_trusted_too() -> None:
 
 def test_a_proxy_that_cannot_be_used_is_refused_at_once() -> None:
     with pytest.raises(InvalidInput, match="socks5"):
-        HttpTransport(Connection("https://k", "f"), environ={"HTTPS_PROXY": "socks5://p"})
+        HttpTransport(Connection("https://k", "f", environ={"HTTPS_PROXY": "socks5://p"}))

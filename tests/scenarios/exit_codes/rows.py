@@ -21,14 +21,14 @@ from tests.scenarios.exit_codes.situations import (
     without_argo_cd,
 )
 from windlass import __version__
-from windlass.cli.main import windlass
+from windlass.cli.main import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tests.scenarios.exit_codes.situations import Situation
 
-ACTIONS = sorted(windlass.commands)
+ACTIONS = sorted(COMMANDS)
 CLUSTERED = ("deploy", "teardown", "validate", "plan", "wait", "import", "cluster")
 """Actions that ask a cluster."""
 LIMITED = tuple(action for action in CLUSTERED if action != "cluster")

@@ -1,85 +1,25 @@
-"""`windlass cluster`: describes a cluster; proves that address, certificates, credentials and permissions work."""
+"""`windlass cluster`: describes a cluster."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from windlass.cli.connections import KubeconfigSource, connection
-from windlass.kube.api_errors import Forbidden, NotFound
-from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.readers import KubeReader
-from windlass.kube.client.resources import Resource
-from windlass.kube.transport.calls import CallSender
-from windlass.kube.transport.http import HttpTransport
+import click
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from windlass.kube.auth.connections import Connection
-
-SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
-APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
+    from windlass.settings.source import SettingsSource
 
 
-class _StatusField(msgspec.Struct, frozen=True):
-    status: str = "Unknown"
+@click.command()
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Kubeconfig file.  [KUBECONFIG_PATH, or its content in KUBECONFIG_DATA]"
+)
+@click.option("--context", metavar="NAME", help="Context in it, if not its current one.")
+@click.option("--in-cluster", is_flag=True, help="Use the service account of the pod this runs in.")
+@click.pass_obj
+def cluster(source: SettingsSource, /, **options: str | bool | None) -> None:
+    """Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."""
+    from windlass.cli import cluster_summary  # noqa: PLC0415 - loads the HTTP library
 
-
-class _ApplicationStatus(msgspec.Struct, frozen=True):
-    health: _StatusField = _StatusField()
-    sync: _StatusField = _StatusField()
-
-
-class _Application(TypedObject, frozen=True):
-    status: _ApplicationStatus = _ApplicationStatus()
-
-
-def describe(source: KubeconfigSource, environ: Mapping[str, str]) -> list[str]:
-    return asyncio.run(_describe(connection(source, environ), environ))
-
-
-async def _describe(target: Connection, environ: Mapping[str, str]) -> list[str]:
-    reader = KubeReader(CallSender(HttpTransport(target, environ=environ)))
-    try:
-        version = await reader.version()
-        discovery = await reader.discover()
-        groups = len({resource.group for resource in discovery.resources})
-        lines = [
-            f"server        {reader.server}  {version}",
-            f"identity      {await _identity(reader)}",
-            f"serves        {len(discovery.resources)} resources in {groups} groups",
-            f"applications  {await _applications(reader)}",
-            f"calls         {reader.counts.total} requests, {reader.counts.writes} writes",
-        ]
-        return lines + [
-            f"no answer     {name}: announced, but its server does not answer" for name in discovery.unavailable
-        ]
-    finally:
-        await reader.close()
-
-
-async def _identity(reader: KubeReader) -> str:
-    try:
-        review = await reader.review(SELF_REVIEWS, {})
-    except (NotFound, Forbidden):
-        return "unknown: this server does not tell"
-    user = (review.get("status") or {}).get("userInfo") or {}
-    groups = ", ".join(user.get("groups") or [])
-    name = user.get("username") or "unknown: this server does not tell"
-    return f"{name}  ({groups})" if groups else name
-
-
-async def _applications(reader: KubeReader) -> str:
-    try:
-        listing = await reader.list(APPLICATIONS.everywhere, _Application)
-    except NotFound:
-        return "none: Argo CD's Application is not served here"
-    except Forbidden:
-        return "not readable with these rights"
-    health = Counter(application.status.health.status for application in listing.items)
-    summary = ", ".join(f"{number} {word}" for word, number in sorted(health.items()))
-    return f"{len(listing.items)}  ({summary})" if summary else "0"
+    for line in cluster_summary.describe(source.credentials(options)):
+        click.echo(line)

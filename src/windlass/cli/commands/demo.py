@@ -1,198 +1,24 @@
-"""`windlass demo`: runs windlass commands against its own sandbox and checks that each does what the demo says."""
+"""`windlass demo`: shows the life of a platform on a sandbox of its own."""
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
-import sys
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from windlass.cli.commands import demo_files
-from windlass.cli.commands.demo_files import FAILING_APPLICATION, SPEED
-from windlass.errors import ExitCode, WindlassError
-from windlass.kube.clocks import Clock
-from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS
+import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    PrintLine = Callable[[str], None]
-
-ENVIRONMENT_VARIABLES = {"KUBECONFIG_PATH": "kubeconfig", "ENVIRONMENT": demo_files.ENVIRONMENT_NAME}
-MAX_EXCERPT_LINES = 14  # the full report is in its file
-EXCERPT_END_HEADINGS = ("components", "failures in full")  # headings at which the excerpt of a report ends
-ALWAYS_SHOWN_PREFIX, ALWAYS_SHOWN_SUFFIXES = (
-    "  critical path",
-    (" refresh", " refreshes"),
-)  # lines that are always part of the excerpt
-COMMAND_TIMEOUT = 120.0  # seconds for one command, so that a hanging demo ends
+    from windlass.settings.source import SettingsSource
 
 
-class DemoFailed(WindlassError):
-    """A command of the demo did not give the expected result."""
+@click.command()
+@click.option("--out", default="windlass-demo", show_default=True, metavar="DIRECTORY", help="For files and reports.")
+@click.pass_obj
+def demo(source: SettingsSource, /, out: str) -> None:
+    """Show a platform's life in a minute, on a sandbox of its own; every command is one that you could type.
 
-
-@dataclass(frozen=True, slots=True)
-class DemoStep:
-    """One command of the demo and its expected result."""
-
-    title: str
-    command: str
-    """The command line after `windlass`."""
-    report_file: str
-    """Name of the file that stdout is written to."""
-    exit_code: int
-    expected: tuple[str, ...]
-    """Texts that the output must contain; for a JSON report, `path.to.field=value`."""
-    change_files: Callable[[Path], str] | None = None
-    """Changes the files in the demo folder before the command runs; returns a description of the change."""
-
-
-FILE_OPTIONS = "--dag dag.yaml --environment-file environment.yaml"
-DEMO_STEPS = (
-    DemoStep("What would be done? Nothing is written", f"plan {FILE_OPTIONS}", "1-plan.txt", 0,
-            ("dry run", "43 not started", "0 writes")),
-    DemoStep("Raise 43 applications in order, each behind its health gate", f"deploy {FILE_OPTIONS}", "2-deploy.txt", 0,
-            ("success", "43 succeeded")),
-    DemoStep("Again: what is right is not touched", f"deploy {FILE_OPTIONS} --format json", "3-again.json", 0,
-            ("summary.verdict=success", "summary.counts.unchanged=43", "metrics.calls.writes=0",
-             "metrics.calls.refreshes=1")),
-    DemoStep("A bad commit: one breaks, and what waits for it is not touched", f"deploy {FILE_OPTIONS}",
-             "4-broken.txt", 2, ("partial", "1 failed, 26 skipped", "1 root cause", FAILING_APPLICATION),
-             demo_files.break_application),
-    DemoStep("A good commit: run it again, and it goes on", f"deploy {FILE_OPTIONS}", "5-resumed.txt", 0,
-            ("success", "43 succeeded"), demo_files.fix_application),
-    DemoStep("Does it stand, on evidence? Reads only", "validate --dag dag.yaml", "6-validate.txt", 0,
-            ("success", "43 Healthy")),
-    DemoStep("Lower it? Not without a confirmation", f"teardown {FILE_OPTIONS}", "7-unconfirmed.txt", 3,
-            ("a teardown must be confirmed",)),
-    DemoStep("Lower it: in reverse order, each after all that depends on it is gone",
-            f"teardown {FILE_OPTIONS} --confirm {demo_files.ENVIRONMENT_NAME}", "8-teardown.txt", 0,
-             ("success", "43 succeeded")),
-)  # fmt: skip
-
-
-def run_demo(
-    out: Path, environ: Mapping[str, str], print_line: PrintLine, steps: Sequence[DemoStep] = DEMO_STEPS
-) -> None:
-    """Run the demo in folder `out`. Raises DemoFailed if a command does not give the expected result."""
-    started = Clock().monotonic()
-    demo_files.prepare_folder(out)
-    with _run_sandbox(out, _without_settings(environ), print_line) as environment:
-        for number, step in enumerate(steps, 1):
-            print_line(f"\n━━ {number}. {step.title}")
-            if step.change_files:
-                print_line(step.change_files(out))
-            _run_step(step, out, environment, print_line)
-    print_line(f"\n━━ That was all, in {Clock().monotonic() - started:.0f} s; nothing of it is running any more")
-    print_line(f"  reports    {out}/reports")
-    print_line(f"  files      {out}/dag.yaml, {out}/environment.yaml; {out}/repository stands in for git")
-    print_line(f"  what next  windlass rehearse --dag {out}/dag.yaml --fail {FAILING_APPLICATION}")
-
-
-def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Drop the settings of the user's environment, which would change what the printed commands do."""
-    settings = {setting.variable for setting in SETTINGS} | PLAINTEXT_CREDENTIALS.keys()
-    return {name: value for name, value in environ.items() if name not in settings}
-
-
-@contextmanager
-def _run_sandbox(out: Path, environ: dict[str, str], print_line: PrintLine) -> Iterator[dict[str, str]]:
-    """Run a sandbox for the duration of the context; yields the environment that connects commands to it."""
-    arguments = ["sandbox", "--kubeconfig", ENVIRONMENT_VARIABLES["KUBECONFIG_PATH"], "--speed", f"{SPEED:g}"]
-    print_line(f"━━ A cluster: API server, controllers and Argo CD, embedded, {SPEED:g} times as fast as real ones")
-    print_line(f"$ cd {out}")
-    print_line(f"$ windlass {shlex.join(arguments)} &")
-    process = subprocess.Popen(_command_line(arguments), env=environ, cwd=out, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our command
-    try:
-        assert process.stdout is not None
-        first_line = process.stdout.readline().rstrip()
-        if not first_line:
-            raise WindlassError("the sandbox did not start")
-        print_line(f"  {first_line}")
-        print_line("$ export " + " ".join(f"{name}={value}" for name, value in ENVIRONMENT_VARIABLES.items()))
-        yield {**environ, **ENVIRONMENT_VARIABLES}
-    finally:
-        process.terminate()
-        process.communicate(timeout=COMMAND_TIMEOUT)
-
-
-def _run_step(step: DemoStep, out: Path, environ: dict[str, str], print_line: PrintLine) -> None:
-    file = out / "reports" / step.report_file
-    log = out / "logs" / f"{file.stem}.log"
-    print_line(f"$ windlass {step.command} > {file.relative_to(out)}")
-    started = Clock().monotonic()
-    code = _run_command(step, out, environ, (file, log))
-    text = file.read_text()
-    lines = list(_excerpt(step, text)) if text else log.read_text().splitlines()
-    for line in lines:
-        print_line(f"  {line}".rstrip())
-    print_line(f"  exit code {code}, after {Clock().monotonic() - started:.1f} s")
-    missing = [expectation for expectation in step.expected if not _is_satisfied(expectation, text or log.read_text())]
-    if code != step.exit_code or missing:
-        missing_text = f"; it does not say: {', '.join(missing)}" if missing else ""
-        message = f"windlass {step.command} ended with {code}, wanted was {step.exit_code}{missing_text}"
-        raise DemoFailed(message, where=str(file), hint=f"its log is {log}")
-
-
-def _run_command(step: DemoStep, out: Path, environ: dict[str, str], files: tuple[Path, Path]) -> int:
-    """Run the command and return its exit code.
-
-    On a terminal it may draw its live view; otherwise, or if it is expected to be refused, its stderr goes to the log.
+    Exit codes: 0 each chapter did what it says, 1 one did not.
     """
-    has_live_view = sys.stderr.isatty() and step.exit_code != ExitCode.INVALID
-    with files[0].open("w") as output, files[1].open("w") as log:
-        errors = None if has_live_view else log
-        command = _command_line(shlex.split(step.command))
-        try:
-            completed = subprocess.run(  # noqa: S603 - our own command
-                command, env=environ, cwd=out, stdout=output, stderr=errors, timeout=COMMAND_TIMEOUT, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise DemoFailed(
-                f"windlass {step.command} did not end in {COMMAND_TIMEOUT:g} s", where=str(files[1])
-            ) from None
-    return completed.returncode
+    from windlass.cli import demo_steps  # noqa: PLC0415 - loads pydantic and the simulation
 
-
-def _command_line(arguments: list[str]) -> list[str]:
-    """`-P` keeps Python from importing modules from the demo folder."""
-    return [sys.executable, "-P", "-m", "windlass", *arguments]
-
-
-def _excerpt(step: DemoStep, text: str) -> Iterator[str]:
-    if step.report_file.endswith(".json"):
-        yield from (
-            f"{expectation.partition('=')[0]}: {_json_field(text, expectation)}" for expectation in step.expected
-        )
-        return
-    lines = text.splitlines()
-    end = next((index for index, line in enumerate(lines) if line.startswith(EXCERPT_END_HEADINGS)), len(lines))
-    shown = "\n".join(lines[: min(MAX_EXCERPT_LINES, end)]).rstrip().splitlines()
-    shown += [
-        line
-        for line in lines[len(shown) :]
-        if line.startswith(ALWAYS_SHOWN_PREFIX) or line.endswith(ALWAYS_SHOWN_SUFFIXES)
-    ]
-    yield from shown
-    if len(shown) < len(lines):
-        yield f"  ({len(lines) - len(shown)} more lines)"
-
-
-def _is_satisfied(expectation: str, text: str) -> bool:
-    path, equals, value = expectation.partition("=")
-    return _json_field(text, path) == value if equals else expectation in text
-
-
-def _json_field(text: str, expectation: str) -> str:
-    try:
-        value: Any = json.loads(text)
-        for name in expectation.partition("=")[0].split("."):
-            value = value[name]
-    except (ValueError, KeyError, TypeError):
-        return ""
-    return str(value)
+    demo_steps.run_demo(Path(out), source.environ_without_settings(), click.echo)

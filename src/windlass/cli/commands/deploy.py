@@ -1,39 +1,37 @@
-"""`windlass deploy`: loads the settings and deploys the platform, or plans the deploy for a dry run."""
+"""`windlass deploy`: deploys the platform, or plans the deploy for a dry run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.cli import session
-from windlass.cli.commands import plan as plan_files
-from windlass.core.platform.reporting.reports import Action
-from windlass.operations import deploy
+import click
+
+from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from windlass.core.platform.reporting.reports import Report
-    from windlass.operations.run.context import RunContext
+    from windlass.settings.source import SettingsSource
 
 
-def run_deploy(options: Mapping[str, Any], environ: Mapping[str, str], plan: str | None) -> Report:
-    """`plan` is the path of a plan file; the deploy is refused if the current plan differs from it."""
-    settings = session.load_settings(options, environ, Action.DEPLOY)
+@click.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
+@setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
+@report_format_option
+@click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
+@click.pass_obj
+def deploy(source: SettingsSource, /, form: str, plan: str | None, **options: Any) -> int:
+    """Raise the platform: every application in order, each behind its health gate. What is right is not touched.
+
+    Run it again after a failure: it goes on from where it was. The report goes to stdout, the log to stderr.
+
+    Exit codes: 0 all is healthy, 1 nothing is or the run could not begin, 2 something failed, 4 out of time.
+    """
+    from windlass.cli import plan_files, plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
+    from windlass.operations import deploy as deploy_operation  # noqa: PLC0415
+
+    settings = source.settings(options, Action.DEPLOY)
     approved_plan = plan_files.read_plan(plan, settings, Action.DEPLOY) if plan else None
-    if settings.values["dry-run"].value:
-        result = session.plan_action(options, environ, settings, Action.DEPLOY)
-        deploy.check_approved_plan(approved_plan, result.plan, result.root)
-        return result.report
-    request = deploy.DeployRequest(
-        session.environment_name(settings),
-        settings.definition.platform,
-        settings.scope,
-        settings.definition.explicit_dependencies,
-        session.root_application(settings),
-        approved_plan,
-    )
-
-    async def operation(context: RunContext) -> Report:
-        return await deploy.deploy(context, request)
-
-    return session.run_session(options, environ, settings, Action.DEPLOY, operation)
+    request = session.run_request(settings, Action.DEPLOY, approved_plan)
+    if settings.is_dry_run:
+        return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
+    return report_output.print_report(run_session.run_operation(settings, deploy_operation.deploy, request), form)

@@ -3,56 +3,57 @@
 from __future__ import annotations
 
 import shlex
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windlass.cli import connections
-from windlass.cli.options import option_values
-from windlass.core.platform.drafting.platform_yaml import render_platform
+import click
+
+from windlass.cli.options import setting_options
 from windlass.errors import InvalidInput
-from windlass.operations.import_ import import_platform
-from windlass.settings.problems import InvalidSettings
-from windlass.settings.variables import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from windlass.kube.client.readers import KubeReader
     from windlass.operations.import_ import ImportResult
+    from windlass.settings.settings import ClusterSettings
+    from windlass.settings.source import SettingsSource
 
 
-def run_import(options: Mapping[str, Any], environ: Mapping[str, str], print_line: Callable[[str], None]) -> str:
-    """Return the platform file as text, or an empty text if it was written to `--out`."""
-    out = _output_path(options["out"], is_forced=options["force"])
-    reader, result = connections.run(_import_cluster(options, environ, _timeout(options, environ)))
+@click.command("import")
+@setting_options("kubeconfig", "context", "in-cluster", "timeout")
+@click.option("--out", metavar="FILE", help="Where to write it, instead of to the output.")
+@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.pass_obj
+def import_(source: SettingsSource, /, out: str | None, force: bool, **options: Any) -> None:
+    """Write a platform file from a live Argo CD. Reads only.
+
+    Stacks come from parents, ApplicationSets and projects, order from sync waves, RollingSync steps and the annotation
+    windlass.dev/depends-on. Comments say where each dependency came from: read it before you use it.
+    """
+    from windlass.cli import session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.drafting.platform_yaml import render_platform  # noqa: PLC0415
+
+    path = _output_path(out, is_forced=force)
+    reader, result = session.run(_import_cluster(source.cluster_settings(options)))
     for notice in result.notices:
-        print_line(f"notice: {notice}")
+        click.echo(f"notice: {notice}", err=True)
     text = render_platform(result.draft, _heading(result, reader.server))
     counts = reader.counts
-    print_line(f"{_summary(result)}; {counts.total - counts.writes} reads, {counts.writes} writes")
-    if out is None:
-        return text
-    _write_file(out, text, is_forced=options["force"])
-    print_line(f"wrote {out}; next: windlass graph --dag {shlex.quote(str(out))}")
-    return ""
+    click.echo(f"{_summary(result)}; {counts.total - counts.writes} reads, {counts.writes} writes", err=True)
+    if path is None:
+        click.echo(text, nl=False)
+        return
+    _write_file(path, text, is_forced=force)
+    click.echo(f"wrote {path}; next: windlass graph --dag {shlex.quote(str(path))}", err=True)
 
 
-async def _import_cluster(
-    options: Mapping[str, Any], environ: Mapping[str, str], timeout: timedelta
-) -> tuple[KubeReader, ImportResult]:
-    async with connections.time_limit(timeout), connections.open_cluster(options, environ) as cluster:
+async def _import_cluster(settings: ClusterSettings) -> tuple[KubeReader, ImportResult]:
+    from windlass.cli import session  # noqa: PLC0415
+    from windlass.operations.import_ import import_platform  # noqa: PLC0415
+
+    async with session.time_limit(settings.timeout), session.open_cluster(settings) as cluster:
         return cluster.reader, await import_platform(cluster)
-
-
-def _timeout(options: Mapping[str, Any], environ: Mapping[str, str]) -> timedelta:
-    setting_options = {name: value for name, value in options.items() if name not in {"out", "force"}}
-    values, problems = read_settings(option_values(setting_options), environ, {})
-    if problems:
-        raise InvalidSettings(problems)
-    timeout = values["timeout"].value
-    assert isinstance(timeout, timedelta)
-    return timeout
 
 
 def _heading(result: ImportResult, server: str) -> Iterator[str]:

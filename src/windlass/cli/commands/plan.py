@@ -1,127 +1,40 @@
-"""`windlass plan`: plans an action, and writes and reads the plan files of `deploy --plan`."""
+"""`windlass plan`: shows what a deploy or a teardown would do."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+import click
 
-from windlass.cli import session
-from windlass.core.platform.planning import plan_documents
-from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
-from windlass.core.platform.reporting.reports import Action
-from windlass.errors import InvalidInput
+from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from windlass.settings.source import SettingsSource
 
-    from windlass.core.platform.planning.plan_documents import ApprovedPlan
-    from windlass.core.platform.reporting.reports import Report
-    from windlass.settings.loader import Settings
-
-SETTINGS_ACTION = {Action.DEPLOY: Action.DEPLOY, Action.TEARDOWN: Action.VALIDATE}
+REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
 """By planned action: the action whose settings are required. The plan of a teardown needs no confirmation."""
-NEW_PLAN_HINT = "make a new one: windlass plan --out FILE"
-Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
-Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
 
 
-class _PlanFileStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: Name
-    verb: Verb
-    why: str
-    after: tuple[Name, ...]
-    revisions: tuple[Revision, ...]
+@click.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
+@setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy", *TELEMETRY_SETTINGS)
+@click.option(
+    "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
+)
+@click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan`.")
+@report_format_option
+@click.pass_obj
+def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **options: Any) -> int:
+    """Show what would be done, in which order, why, and how long it would take. Reads only.
 
-
-class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    names: tuple[Name, ...]
-    duration: float
-
-
-class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The schema of a plan file, as written by `plan_documents.document`."""
-
-    api_version: Literal["windlass.dev/v1alpha1"]
-    kind: Literal["Plan"]
-    action: str
-    environment: str
-    scope: str
-    root: str
-    steps: tuple[_PlanFileStep, ...]
-    unchanged: tuple[Name, ...]
-    critical_path: _CriticalPath
-    makespan: float
-
-
-def run_plan(options: Mapping[str, Any], environ: Mapping[str, str], action: str, out: str | None) -> Report:
-    planned_action = Action(action)
-    settings = session.load_settings(options, environ, SETTINGS_ACTION[planned_action])
-    result = session.plan_action(options, environ, settings, planned_action)
-    if out:
-        document = plan_documents.plan_document(result.plan, _plan_header(settings, planned_action), result.root)
-        _write_plan(Path(out), msgspec.json.format(msgspec.json.encode(document), indent=2))
-    return result.report
-
-
-def read_plan(path: str, settings: Settings, action: Action) -> ApprovedPlan:
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"the plan cannot be read: {error.strerror}", where=path) from None
-    return parse_plan(content, _plan_header(settings, action), path)
-
-
-def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> ApprovedPlan:
-    """Parse a plan file.
-
-    Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for another action, environment
-    or scope, or if its steps contradict each other.
+    Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
     """
-    try:
-        file = msgspec.json.decode(content, type=PlanFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes text from the file
-        what, _, json_path = text.partition(" - at `")
-        raise InvalidInput(
-            f"this is no plan: {what}", where=f"{path}: {json_path.strip('`') or '$'}", hint=NEW_PLAN_HINT
-        ) from None
-    for json_path, what in (*_header_mismatches(file, header), *_contradictions(file)):
-        raise InvalidInput(what, where=f"{path}: {json_path}", hint=NEW_PLAN_HINT)
-    steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
-    return plan_documents.build_approved_plan(steps, file.unchanged, file.root)
+    from windlass.cli import plan_files, plan_session, report_output, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
 
-
-def _header_mismatches(file: PlanFile, header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, expected in header.items():
-        if (actual := getattr(file, name)) != expected:
-            yield f"$.{name}", f"this plan is for {name} {actual!r}, not {expected!r}"
-
-
-def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
-    """Names that occur twice, and steps that precede their dependencies: steps are listed in execution order."""
-    seen: set[str] = set()
-    for number, step in enumerate(file.steps):
-        if step.name in seen:
-            yield f"$.steps[{number}].name", f"{step.name} stands here a second time"
-        for index, name in enumerate(step.after):
-            if name not in seen:
-                yield f"$.steps[{number}].after[{index}]", f"{name} is no step before {step.name}"
-        seen.add(step.name)
-    for number, name in enumerate(file.unchanged):
-        if name in seen:
-            yield f"$.unchanged[{number}]", f"{name} stands here a second time"
-        seen.add(name)
-
-
-def _plan_header(settings: Settings, action: Action) -> Mapping[str, str]:
-    scope, environment = str(settings.scope), session.environment_name(settings)
-    return {"action": str(action), "environment": environment, "scope": scope}
-
-
-def _write_plan(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content + b"\n")
-    except OSError as error:
-        raise InvalidInput(f"the plan cannot be written: {error.strerror}", where=str(path)) from None
+    settings = source.settings(options, REQUIRED_SETTINGS[action])
+    result = plan_session.plan_operation(settings, session.run_request(settings, Action(action)))
+    if out:
+        plan_files.write_plan(Path(out), result.plan, result.root, settings, Action(action))
+    return report_output.print_report(result.report, form)

@@ -1,32 +1,51 @@
-"""`windlass rehearse`: loads the settings and runs a rehearsal."""
+"""`windlass rehearse`: deploys a platform in simulation."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from windlass.cli.options import option_values
-from windlass.operations.rehearse import Rehearsal, RehearsalRequest, rehearse
-from windlass.settings.loader import Inputs, load
+import click
+
+from windlass.cli.options import output_format_option, setting_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from windlass.settings.source import SettingsSource
 
 
-def run_rehearsal(options: Mapping[str, Any], environ: Mapping[str, str]) -> Rehearsal:
-    rehearsal_options = ("fail", "seed", "spread", "faults")
-    settings = load(
-        Inputs(option_values({name: options[name] for name in options if name not in rehearsal_options}), environ)
-    )
-    timeout = settings.values["timeout"].value
-    assert isinstance(timeout, timedelta)
-    premise = RehearsalRequest(
-        platform=settings.definition.platform,
+@click.command()
+@setting_options("dag", "scope", "environment-file", "timeout")
+@click.option("--fail", multiple=True, metavar="APP", help="Let this one fail; may be given several times.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all chance.")
+@click.option(
+    "--spread",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="PERCENT",
+    help="Let each take up to so much shorter or longer than expected.",
+)
+@click.option("--faults", is_flag=True, help="On a bad day: slow and refused calls, cut watches, untrue health.")
+@output_format_option
+@click.pass_obj
+def rehearse(source: SettingsSource, /, form: str, **options: Any) -> int:
+    """Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.
+
+    No cluster is needed or touched: stand-ins become ready after the time that the file expects.
+
+    Exit codes: 0 it went as asked, with what --fail names failing; 1 something else did not become healthy.
+    """
+    from windlass.cli.views import rehearsal as rehearsal_views  # noqa: PLC0415
+    from windlass.operations import rehearse as rehearsing  # noqa: PLC0415 - loads the simulation
+
+    settings = source.settings(options)
+    request = rehearsing.RehearsalRequest(
+        platform=settings.platform,
         scope=settings.scope,
         failing_nodes=tuple(sorted(set(options["fail"]))),
         seed=options["seed"],
         spread=options["spread"] / 100,
         has_faults=options["faults"],
-        timeout=timeout,
+        timeout=settings.cluster.timeout,
     )
-    return rehearse(premise)
+    rehearsal = rehearsing.rehearse(request)
+    click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
+    return rehearsal.exit_code

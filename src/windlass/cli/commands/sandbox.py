@@ -1,86 +1,28 @@
-"""`windlass sandbox`: serves a sandbox in the foreground until a signal, with a kubeconfig to connect to it."""
+"""`windlass sandbox`: serves an embedded cluster."""
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import os
-import signal
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from windlass.cli.commands import sandbox_programs
-from windlass.errors import InvalidInput
-from windlass.sandbox import clock
-from windlass.sandbox.apiserver.access import certificates
-from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
-from windlass.sandbox.argocd.installation import install_argocd
-from windlass.sandbox.controllers.installation import install_workloads
-from windlass.sandbox.http_server import serve_http
-from windlass.sandbox.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-MAX_JOURNAL_REQUESTS = 100_000  # limits memory use of a sandbox that runs for days
-DEFAULT_KUBECONFIG = "windlass-sandbox.kubeconfig"
+import click
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxOptions:
-    port: int = 0
-    kubeconfig: str = DEFAULT_KUBECONFIG
-    speed: float = 1.0
-    tls: bool = False
+@click.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; a free one unless told.")
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    default="windlass-sandbox.kubeconfig",
+    show_default=True,
+    help="Where to write the kubeconfig; removed at the end.",
+)
+@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="How much faster time runs inside.")
+@click.option("--tls", is_flag=True, help="Serve HTTPS with a throw-away certificate.")
+def sandbox(**options: Any) -> None:
+    """Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end.
 
+    It has actors that behave like the controllers of Kubernetes and like Argo CD.
+    """
+    from windlass.cli import sandbox_server  # noqa: PLC0415 - loads the HTTP library
 
-def serve_sandbox(options: SandboxOptions, print_line: Callable[[str], None]) -> None:
-    try:
-        asyncio.run(_serve(options, print_line))
-    except OSError as error:
-        if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
-            raise
-        what = f"port {options.port} cannot be had: {os.strerror(error.errno)}"
-        raise InvalidInput(what, where="--port", hint="choose another one, or none") from None
-
-
-async def _serve(options: SandboxOptions, print_line: Callable[[str], None]) -> None:
-    tls_context, authority = certificates.create_certificates() if options.tls else (None, b"")
-    stopped = asyncio.Event()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(signal_number, stopped.set)
-    async with (
-        Sandbox(clock.real_clock(options.speed)) as sandbox,
-        serve_http(sandbox, options.port, tls_context) as address,
-    ):
-        sandbox.server.journal.limit(MAX_JOURNAL_REQUESTS)
-        workloads = await install_workloads(sandbox)
-        workloads.programs.by_image.update(
-            dict.fromkeys(sandbox_programs.IMAGES, sandbox_programs.windlass_program(address, authority))
-        )
-        await install_argocd(sandbox)
-        content = kubeconfigs.render_kubeconfig(address, sandbox.server.authenticator.admin_token, authority)
-        with _kubeconfig_file(Path(options.kubeconfig), content) as kubeconfig_path:
-            print_line(f"sandbox    {address}  (stop it with Ctrl-C; it forgets everything)")
-            print_line(f"kubectl    export KUBECONFIG={kubeconfig_path} && kubectl get namespaces")
-            print_line(f"windlass   windlass cluster --kubeconfig {kubeconfig_path}")
-            await stopped.wait()
-
-
-@contextmanager
-def _kubeconfig_file(path: Path, content: str) -> Iterator[Path]:
-    """Write the kubeconfig and delete it at the end. A file that no sandbox wrote is never overwritten."""
-    try:
-        if path.exists() and not path.read_text().startswith(kubeconfigs.GENERATED_MARK):
-            raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
-        path.touch(mode=0o600)
-        path.write_text(content)
-    except OSError as error:
-        raise InvalidInput(f"cannot write the kubeconfig: {error.strerror}", where=str(path)) from None
-    try:
-        yield path.resolve()
-    finally:
-        if path.exists() and path.read_text() == content:
-            path.unlink()
+    sandbox_server.serve_sandbox(sandbox_server.SandboxOptions(**options), click.echo)

@@ -1,33 +1,36 @@
-"""`windlass teardown`: loads the settings and tears the platform down, or plans the teardown for a dry run."""
+"""`windlass teardown`: tears the platform down, or plans the teardown for a dry run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from windlass.cli import session
-from windlass.core.platform.reporting.reports import Action
-from windlass.operations.teardown import teardown
+import click
+
+from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from windlass.core.platform.reporting.reports import Report
-    from windlass.operations.run.context import RunContext
+    from windlass.settings.source import SettingsSource
 
 
-def run_teardown(options: Mapping[str, Any], environ: Mapping[str, str]) -> Report:
-    settings = session.load_settings(options, environ, Action.TEARDOWN)
-    if settings.values["dry-run"].value:
-        return session.plan_action(options, environ, settings, Action.TEARDOWN).report
-    request = teardown.TeardownRequest(
-        session.environment_name(settings),
-        settings.definition.platform,
-        settings.scope,
-        settings.definition.explicit_dependencies,
-        session.volume_policy(settings),
-    )
+@click.command()
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
+@setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
+@report_format_option
+@click.pass_obj
+def teardown(source: SettingsSource, /, form: str, **options: Any) -> int:
+    """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
 
-    async def operation(context: RunContext) -> Report:
-        return await teardown.teardown(context, request)
+    It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
 
-    return session.run_session(options, environ, settings, Action.TEARDOWN, operation)
+    Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 all is removed and
+    something was left behind, 4 out of time.
+    """
+    from windlass.cli import plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
+    from windlass.operations.teardown import teardown as teardown_operation  # noqa: PLC0415
+
+    settings = source.settings(options, Action.TEARDOWN)
+    request = session.run_request(settings, Action.TEARDOWN)
+    if settings.is_dry_run:
+        return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
+    return report_output.print_report(run_session.run_operation(settings, teardown_operation.teardown, request), form)

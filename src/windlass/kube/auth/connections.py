@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -97,3 +98,5 @@ class Connection:
     proxy: Proxy | None = None
     """`None` means that environment variables may set one."""
     impersonation: Impersonation | None = None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    """Environment variables: proxies, certificate authorities of the system, and the environment of exec plugins."""

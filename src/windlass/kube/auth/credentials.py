@@ -10,15 +10,13 @@ from windlass.kube.auth.connections import BasicAuth, ExecPlugin, Token, TokenFi
 from windlass.kube.auth.exec_plugins import ExecPluginCredentials
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from windlass.kube.auth.connections import ClientCertificate, Connection
     from windlass.kube.clocks import Clock
 
 TOKEN_REREAD_SECONDS = 60.0  # the same as client-go; the kubelet rotates a token long before it expires
 
 
-def credentials_for(connection: Connection, environ: Mapping[str, str], clock: Clock) -> Credentials:
+def credentials_for(connection: Connection, clock: Clock) -> Credentials:
     certificate = connection.tls.client_certificate
     match connection.auth:
         case Token(value, where):
@@ -28,7 +26,7 @@ def credentials_for(connection: Connection, environ: Mapping[str, str], clock: C
         case TokenFile() as file:
             return TokenFileCredentials(file, certificate, clock)
         case ExecPlugin() as plugin:
-            return ExecPluginCredentials(plugin, connection, environ, clock)
+            return ExecPluginCredentials(plugin, connection, clock)
         case None:
             return FixedCredentials(ClientIdentity(certificate=certificate))
 

@@ -25,7 +25,6 @@ from windlass.kube.redactions import redacted_excerpt
 if TYPE_CHECKING:
     from asyncio import StreamReader
     from asyncio.subprocess import Process
-    from collections.abc import Mapping
 
     from windlass.kube.auth.connections import Connection, ExecPlugin
     from windlass.kube.clocks import Clock
@@ -58,17 +57,16 @@ class ExecPluginCredentials:
     """Runs the plugin when needed; concurrent callers share one run."""
 
     def __init__(
-        self,
-        plugin: ExecPlugin,
-        connection: Connection,
-        environ: Mapping[str, str],
-        clock: Clock,
-        timeout: timedelta = RUN_TIMEOUT,
+        self, plugin: ExecPlugin, connection: Connection, clock: Clock, timeout: timedelta = RUN_TIMEOUT
     ) -> None:
         self._plugin = plugin
         self._certificate = connection.tls.client_certificate
-        self._environ = dict(environ) | dict(plugin.env) | {"KUBERNETES_EXEC_INFO": _exec_info(plugin, connection)}
-        self._path = environ.get("PATH", "")
+        self._environ = {
+            **connection.environ,
+            **dict(plugin.env),
+            "KUBERNETES_EXEC_INFO": _exec_info(plugin, connection),
+        }
+        self._path = connection.environ.get("PATH", "")
         self._clock = clock
         self._timeout = timeout
         self._where = f"exec plugin {Path(plugin.command).name} (kubeconfig {connection.where})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -46,20 +47,28 @@ IN_CLUSTER = "in-cluster service account"
 EXEC_GROUP = "client.authentication.k8s.io"
 EXEC_VERSIONS = (f"{EXEC_GROUP}/v1", f"{EXEC_GROUP}/v1beta1")
 EXEC_EXTENSION = f"{EXEC_GROUP}/exec"
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")  # a control character could end a header line
 
 
-def load_file(path: Path, context: str | None = None) -> Connection:
+def load_file(path: Path, *, context: str | None = None, environ: Mapping[str, str] = NO_VARIABLES) -> Connection:
     try:
         content = path.read_bytes()
     except OSError as error:
         hint = "name a kubeconfig that exists" if isinstance(error, FileNotFoundError) else ""
         raise InvalidInput(f"cannot read the kubeconfig: {error.strerror}", where=str(path), hint=hint) from None
-    return load(content, where=str(path), directory=path.absolute().parent, context=context)
+    return load(content, where=str(path), directory=path.absolute().parent, context=context, environ=environ)
 
 
-def load(content: bytes, *, where: str, directory: Path | None = None, context: str | None = None) -> Connection:
+def load(
+    content: bytes,
+    *,
+    where: str,
+    directory: Path | None = None,
+    context: str | None = None,
+    environ: Mapping[str, str] = NO_VARIABLES,
+) -> Connection:
     """The connection of `context`, or of the current context. Relative paths start at `directory`."""
     config = kubeconfig_documents.parse(content, where)
     named_context = _select_context(config, context, where)
@@ -81,6 +90,7 @@ def load(content: bytes, *, where: str, directory: Path | None = None, context: 
         auth=_auth_method(user, cluster, user_section),
         proxy=proxies.parse_proxy(cluster.proxy_url, cluster_section.where("proxy-url")) if cluster.proxy_url else None,
         impersonation=_impersonation(user, user_section),
+        environ=environ,
     )
 
 
@@ -103,6 +113,7 @@ def in_cluster(environ: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
             namespace=(namespace_file.read_text("utf-8").strip() if namespace_file.exists() else "") or "default",
             tls=Tls(ca_bundle=Pem(ca_file.read_bytes(), str(ca_file))),
             auth=TokenFile(directory / "token", str(directory / "token")),
+            environ=environ,
         )
     except OSError as error:
         raise InvalidInput(

@@ -47,12 +47,11 @@ _AIOHTTP_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError)
 class HttpTransport:
     """Transport to one API server. Opens no connection before the first request."""
 
-    def __init__(self, connection: Connection, *, environ: Mapping[str, str], clock: Clock | None = None) -> None:
-        proxy = proxies.proxy_for(connection.server, environ, connection.proxy)
+    def __init__(self, connection: Connection, *, clock: Clock | None = None) -> None:
+        proxy = proxies.proxy_for(connection.server, connection.environ, connection.proxy)
         ca_bundle = connection.tls.ca_bundle
         self._connection = connection
-        self._environ = environ
-        self._credentials = credentials_for(connection, environ, clock or Clock())
+        self._credentials = credentials_for(connection, clock or Clock())
         self._route = Route(connection.server, proxy.url if proxy else "", ca_bundle.where if ca_bundle else "")
         self._base_headers, self._request_options = _shared_headers_and_options(connection, proxy)
         self._identity: ClientIdentity | None = None
@@ -159,10 +158,11 @@ class HttpTransport:
 
     def _create_pool(self, certificate: ClientCertificate | None) -> _ConnectionPool:
         # Without TLS no context is created: loading the CAs of the system is slow.
-        uses_tls = self._connection.server.startswith("https:")
+        connection = self._connection
+        uses_tls = connection.server.startswith("https:")
         connector = aiohttp.TCPConnector(
             limit=0,  # the TokenBucket already protects the server
-            ssl=certificates.create_ssl_context(self._connection.tls, certificate, self._environ) if uses_tls else True,
+            ssl=certificates.create_ssl_context(connection.tls, certificate, connection.environ) if uses_tls else True,
             keepalive_timeout=IDLE_SECONDS,
             enable_cleanup_closed=NEEDS_CLEANUP_CLOSED,  # aiohttp warns if this is set where Python does not need it
             socket_factory=_keepalive_socket,

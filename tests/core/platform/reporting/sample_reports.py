@@ -17,7 +17,7 @@ from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans, schedules
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, Removal, Report, RunRecord
-from windlass.settings.loader import Inputs, load
+from windlass.settings.source import SettingsSource
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,7 +46,7 @@ def run(**changes: Any) -> RunRecord:
 @cache
 def reference() -> Platform:
     """43 applications."""
-    return load(Inputs({}, {})).definition.platform
+    return SettingsSource({}).settings({}).platform
 
 
 def deployed(

@@ -1,0 +1,27 @@
+"""`windlass config`: shows the effective settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windlass.cli.options import output_format_option, setting_options
+from windlass.settings.requirements import ACTIONS
+from windlass.settings.variables import SETTINGS
+
+if TYPE_CHECKING:
+    from windlass.settings.source import SettingsSource
+
+
+@click.command()
+@setting_options(*(setting.name for setting in SETTINGS if setting.option))
+@click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
+@output_format_option
+@click.pass_obj
+def config(source: SettingsSource, /, action: str | None, form: str, **options: Any) -> None:
+    """Show every effective value and where it came from; secrets are masked."""
+    from windlass.cli.views import settings as settings_views  # noqa: PLC0415
+
+    values = source.settings(options, action or "").effective_values
+    click.echo(settings_views.document(values) if form == "json" else settings_views.text(values))

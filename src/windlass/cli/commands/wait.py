@@ -1,0 +1,88 @@
+"""`windlass wait`: waits for one Application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windlass.cli.options import setting_options
+from windlass.errors import ExitCode, InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from windlass.core.platform.gates import Failed, Open
+    from windlass.core.platform.model.applications import ApplicationRef
+    from windlass.operations.wait import WaitRequest, WaitTimeout
+    from windlass.settings.settings import ClusterSettings
+    from windlass.settings.source import SettingsSource
+
+
+@click.command()
+@click.argument("application", metavar="[NAMESPACE/]APP")
+@setting_options("kubeconfig", "context", "in-cluster", "timeout")
+@click.option(
+    "--revision",
+    multiple=True,
+    metavar="REVISION",
+    help="Commit or chart version it must be at; of several sources, that of one, or one for each.",
+)
+@click.pass_obj
+def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...], **options: Any) -> int:
+    """Wait until an Application is in sync and has shown fresh health. Reads only; no platform file is needed.
+
+    Exit codes: 0 healthy, 1 it failed, 4 out of time.
+    """
+    from windlass.cli import session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform import gates  # noqa: PLC0415
+    from windlass.core.platform.reporting.report_text import format_duration  # noqa: PLC0415
+    from windlass.operations.wait import WaitRequest, WaitTimeout  # noqa: PLC0415
+    from windlass.telemetry.redaction import Redactor  # noqa: PLC0415
+
+    ref, settings = _application_ref(application), source.cluster_settings(options)
+    request, redact = WaitRequest(ref, revision, settings.timeout), Redactor()
+    match session.run(_connect_and_wait(settings, request, redact)):
+        case gates.Open(evidence):
+            drifting = ", drifting" if evidence.is_drifting else ""
+            message = f"{evidence.health} at {gates.abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
+            code = ExitCode.SUCCESS
+        case gates.Failed(reason, detail):
+            message, code = f"{reason}: {redact(detail)}", ExitCode.FAILURE
+        case WaitTimeout(detail):
+            message = f"out of time after {format_duration(request.timeout)}: {redact(detail)}"
+            code = ExitCode.TIMEOUT
+    click.echo(f"{application}: {message}")
+    return code
+
+
+def _application_ref(text: str) -> ApplicationRef:
+    from windlass.core.platform.model.applications import ApplicationRef  # noqa: PLC0415
+
+    namespace, _, name = text.rpartition("/")
+    if not name or "/" in namespace:
+        raise InvalidInput(f"{text!r} is no Application", hint="it is NAME or NAMESPACE/NAME")
+    return ApplicationRef(name, namespace or None)
+
+
+async def _connect_and_wait(
+    settings: ClusterSettings, request: WaitRequest, redact: Callable[[str], str]
+) -> Open | Failed | WaitTimeout:
+    """Wait for the Application. The timeout includes the time to connect."""
+    from contextlib import AsyncExitStack  # noqa: PLC0415
+    from dataclasses import replace  # noqa: PLC0415
+    from datetime import timedelta  # noqa: PLC0415
+
+    from windlass.cli import session  # noqa: PLC0415
+    from windlass.kube.clocks import Clock  # noqa: PLC0415
+    from windlass.operations import wait as waiting  # noqa: PLC0415
+
+    monotonic = Clock().monotonic
+    async with AsyncExitStack() as stack:
+        started = monotonic()
+        async with session.time_limit(request.timeout):
+            cluster = await stack.enter_async_context(session.open_cluster(settings))
+        remaining_request = replace(request, timeout=request.timeout - timedelta(seconds=monotonic() - started))
+        return await waiting.wait(
+            cluster, remaining_request, lambda detail: click.echo(f"waiting: {redact(detail)}", err=True)
+        )

@@ -1,0 +1,116 @@
+"""Plan files: `plan --out` writes them, `deploy --plan` reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import msgspec
+
+from windlass.core.platform.planning import plan_documents
+from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
+from windlass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from windlass.core.platform.planning.plan_documents import ApprovedPlan
+    from windlass.core.platform.planning.plans import Plan
+    from windlass.core.platform.reporting.reports import Action
+    from windlass.settings.settings import Settings
+
+NEW_PLAN_HINT = "make a new one: windlass plan --out FILE"
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
+
+
+class _PlanFileStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    verb: Verb
+    why: str
+    after: tuple[Name, ...]
+    revisions: tuple[Revision, ...]
+
+
+class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    names: tuple[Name, ...]
+    duration: float
+
+
+class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The schema of a plan file, as written by `plan_documents.document`."""
+
+    api_version: Literal["windlass.dev/v1alpha1"]
+    kind: Literal["Plan"]
+    action: str
+    environment: str
+    scope: str
+    root: str
+    steps: tuple[_PlanFileStep, ...]
+    unchanged: tuple[Name, ...]
+    critical_path: _CriticalPath
+    makespan: float
+
+
+def write_plan(path: Path, plan: Plan, root: str, settings: Settings, action: Action) -> None:
+    """`root` describes the root Application that would be written first; empty if there is none."""
+    document = plan_documents.plan_document(plan, _plan_header(settings, action), root)
+    content = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    try:
+        path.write_bytes(content + b"\n")
+    except OSError as error:
+        raise InvalidInput(f"the plan cannot be written: {error.strerror}", where=str(path)) from None
+
+
+def read_plan(path: str, settings: Settings, action: Action) -> ApprovedPlan:
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"the plan cannot be read: {error.strerror}", where=path) from None
+    return parse_plan(content, _plan_header(settings, action), path)
+
+
+def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> ApprovedPlan:
+    """Parse a plan file.
+
+    Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for another action, environment
+    or scope, or if its steps contradict each other.
+    """
+    try:
+        file = msgspec.json.decode(content, type=PlanFile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes text from the file
+        what, _, json_path = text.partition(" - at `")
+        raise InvalidInput(
+            f"this is no plan: {what}", where=f"{path}: {json_path.strip('`') or '$'}", hint=NEW_PLAN_HINT
+        ) from None
+    for json_path, what in (*_header_mismatches(file, header), *_contradictions(file)):
+        raise InvalidInput(what, where=f"{path}: {json_path}", hint=NEW_PLAN_HINT)
+    steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
+    return plan_documents.build_approved_plan(steps, file.unchanged, file.root)
+
+
+def _header_mismatches(file: PlanFile, header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, expected in header.items():
+        if (actual := getattr(file, name)) != expected:
+            yield f"$.{name}", f"this plan is for {name} {actual!r}, not {expected!r}"
+
+
+def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
+    """Names that occur twice, and steps that precede their dependencies: steps are listed in execution order."""
+    seen: set[str] = set()
+    for number, step in enumerate(file.steps):
+        if step.name in seen:
+            yield f"$.steps[{number}].name", f"{step.name} stands here a second time"
+        for index, name in enumerate(step.after):
+            if name not in seen:
+                yield f"$.steps[{number}].after[{index}]", f"{name} is no step before {step.name}"
+        seen.add(step.name)
+    for number, name in enumerate(file.unchanged):
+        if name in seen:
+            yield f"$.unchanged[{number}]", f"{name} stands here a second time"
+        seen.add(name)
+
+
+def _plan_header(settings: Settings, action: Action) -> Mapping[str, str]:
+    return {"action": str(action), "environment": settings.environment_name, "scope": str(settings.scope)}

@@ -1,0 +1,86 @@
+"""The session of a command that changes a cluster: observers, signals, a writing client, the operation, its report."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from windlass.argo.cd.refresher import Refresher
+from windlass.argo.health import assessment, scripts
+from windlass.cli import session
+from windlass.cli.observers import ObservedRun, observe_run, redact_report
+from windlass.core.platform.events import PhaseStarted, RunPhase
+from windlass.kube.client.clients import KubeClient
+from windlass.kube.client.readers import KubeReader
+from windlass.kube.leases import LeaseClaim, ProcessLease
+from windlass.operations.observation import ObservedCluster
+from windlass.operations.run.context import RunContext, RunControl, Stopped
+from windlass.operations.run.run_lock import LEASE_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from datetime import datetime
+
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.kube.transport.calls import CallSender
+    from windlass.operations.planner import RunRequest
+    from windlass.settings.settings import Settings
+
+    Operation = Callable[[RunContext, RunRequest], Awaitable[Report]]
+
+
+def run_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:
+    """Run an operation and return its report, also if a signal ends the run early."""
+    return session.run(_observe_operation(settings, operation, request))
+
+
+async def _observe_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:
+    run = ObservedRun(request.action, settings.cluster, settings.platform, settings.scope)
+    async with observe_run(run) as emit:
+        calls, control = session.open_calls(settings.cluster), RunControl(emit)
+        client = KubeClient(calls)
+        try:
+            _handle_signals(control)
+            now, remaining = await _connect(calls, control, settings.cluster.timeout)
+            health_scripts = scripts.mounted_scripts(settings.cluster.mounts.health_scripts)
+            namespace, run_id = settings.argocd_namespace, str(uuid.uuid4())
+            async with assessment.open_lua_assessor(client, namespace, health_scripts) as assessor:
+                cluster = ObservedCluster(KubeReader(calls), now, namespace, assessor)
+                lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
+                context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining)
+                report = redact_report(await operation(context, request), run)
+        finally:
+            await client.close()
+        emit.finish(report)
+        return report
+
+
+async def _connect(
+    calls: CallSender, control: RunControl, timeout: timedelta
+) -> tuple[Callable[[], datetime], timedelta]:
+    """Send the first request. Returns the server's clock, and what remains of the timeout."""
+    started = calls.clock.monotonic()
+    control.emit(PhaseStarted(RunPhase.CONNECT))
+    try:
+        async with control.stop_after(timeout):
+            now = await control.unless_stopped(session.server_clock(calls))
+    except Stopped:
+        now = calls.clock.now  # the run ends here: only the report needs a time
+    return now, timeout - timedelta(seconds=calls.clock.monotonic() - started)
+
+
+def _handle_signals(control: RunControl) -> None:
+    """Stop on SIGINT and SIGTERM: the first signal lets the run end with a report, the second cancels it."""
+    task = asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        if control.stop.is_set():
+            task.cancel()
+        control.interrupt()
+
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signal_number, stop)

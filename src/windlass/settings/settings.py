@@ -1,0 +1,155 @@
+"""The settings of one command as typed values: all that leaves this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from windlass.errors import InvalidInput
+from windlass.kube.auth import kubeconfigs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+    from windlass.core.platform.events import Level
+    from windlass.core.platform.model.applications import Platform
+    from windlass.core.platform.model.scopes import Scope
+    from windlass.core.platform.teardown.volumes import VolumePolicy
+    from windlass.kube.auth.connections import Connection
+    from windlass.settings.mounts import Mounts
+    from windlass.settings.platforms import PlatformDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterCredentials:
+    """The sources of credentials that were given. There is no default location."""
+
+    kubeconfig: str | None = None
+    """Path of a kubeconfig."""
+    kubeconfig_data: bytes | None = field(default=None, repr=False)
+    """Content of a kubeconfig."""
+    in_cluster: bool = False
+    """Use the service account of the pod this runs in."""
+    context: str | None = None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def load_connection(self) -> Connection:
+        """Read and parse the kubeconfig.
+
+        Called when a command connects, not when its settings are loaded: a run reports a broken kubeconfig in its log,
+        like any other reason why the cluster cannot be reached.
+        """
+        require_one_source(self.kubeconfig is not None, self.kubeconfig_data is not None, self.in_cluster)
+        if self.kubeconfig_data is not None:
+            return kubeconfigs.load(
+                self.kubeconfig_data, where="KUBECONFIG_DATA", context=self.context, environ=self.environ
+            )
+        if self.kubeconfig is not None:
+            return kubeconfigs.load_file(Path(self.kubeconfig), context=self.context, environ=self.environ)
+        return kubeconfigs.in_cluster(self.environ)
+
+
+def require_one_source(*is_given: bool) -> None:
+    if sum(is_given) != 1:
+        raise InvalidInput(
+            "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster",
+            hint="--kubeconfig FILE wins over the variables",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """Log, trace and metrics of a run."""
+
+    log_level: Level
+    log_format: Literal["text", "json"]
+    is_log_configured: bool
+    """Whether an option or a variable sets the level or the format of the log."""
+    trace_id: str
+    """Empty if the run belongs to no trace; the same for `span_id`."""
+    span_id: str
+    metrics_port: int | None
+    metrics_address: str
+    metrics_file: Path | None
+    pushgateway: str
+    """URL; empty if metrics are not pushed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalSettings:
+    """The environment variables that describe the terminal: its type, size and colours."""
+
+    variables: Mapping[str, str]
+
+    @property
+    def is_dumb(self) -> bool:
+        """Whether the terminal cannot move its cursor."""
+        return self.variables.get("TERM", "dumb") == "dumb"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Settings of a command that connects to a cluster, with or without a platform file."""
+
+    credentials: ClusterCredentials
+    environment: str
+    """Target environment as given by option or variable; empty if it is not given."""
+    timeout: timedelta
+    """Time limit of the whole run."""
+    telemetry: TelemetrySettings
+    terminal: TerminalSettings
+    given_options: Mapping[str, str]
+    """The options of the command line, by setting name; recommended commands repeat them."""
+    secret_texts: Mapping[str, str] = field(repr=False)
+    """Secrets in variables, to be redacted from output."""
+    mounts: Mounts
+    """Empty for commands that read no mounted files."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootSource:
+    """Where the manifests of the platform come from: a Helm chart in a Git repository, and its parameters."""
+
+    repository: str
+    revision: str
+    path: str
+    parameters: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveValue:
+    """One value of the configuration, as `windlass config` shows it. Secrets are masked."""
+
+    name: str
+    value: str | int | bool | None
+    origin: str
+    """The option, variable or file location that it comes from, `default` or `not set`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a command that reads a platform file."""
+
+    cluster: ClusterSettings
+    definition: PlatformDefinition
+    scope: Scope
+    environment_name: str
+    """Name in the environment file, `production-eu`; without a file the target environment, `production`."""
+    environment_path: str
+    """Path of the environment file; empty without one."""
+    argocd_namespace: str
+    root: RootSource | None
+    """Without an environment file `None`."""
+    volume_policy: VolumePolicy
+    is_dry_run: bool
+    effective_values: tuple[EffectiveValue, ...]
+
+    @property
+    def platform(self) -> Platform:
+        return self.definition.platform
+
+    @property
+    def explicit_dependencies(self) -> frozenset[str]:
+        return self.definition.explicit_dependencies
