@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.builders import NEW, NOW, at, platform, snapshot
-from windlass.core.log_lines import Level
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import (
     Event,
     NodeFinished,
     NodeStarted,
     NodeWaiting,
-    Notice,
     PhaseStarted,
     PlanReady,
     RunPhase,
@@ -56,8 +55,8 @@ def events(external_text: str = "it is Degraded") -> list[Event]:
         NodeStarted("ceph", Verb.SYNC),
         NodeWaiting("ceph", "Progressing", external_text),
         NodeStarted("postgres", Verb.SYNC, 2),
-        Notice(Level.WARN, external_text, "postgres"),
-        Notice(Level.ERROR, external_text),
+        LogLine(Level.WARN, external_text, "postgres"),
+        LogLine(Level.ERROR, external_text),
         *(NodeFinished(outcome) for outcome in outcomes(external_text)),
     ]
 

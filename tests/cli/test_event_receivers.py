@@ -21,7 +21,6 @@ from windlass.core.platform.events import (
     NodeFinished,
     NodeStarted,
     NodeWaiting,
-    Notice,
     PhaseStarted,
     PlanReady,
     RunPhase,
@@ -65,8 +64,8 @@ def started_metrics() -> RunMetrics:
     ("item", "line"),
     [
         (PhaseStarted(RunPhase.CONNECT), "info [connect/] connect begins"),
-        (Notice(Level.INFO, "message"), "info [/] message"),
-        (Notice(Level.ERROR, "message", "ceph"), "error [/ceph] message"),
+        (LogLine(Level.INFO, "message"), "info [/] message"),
+        (LogLine(Level.ERROR, "message", "ceph"), "error [/ceph] message"),
         (NodeStarted("ceph", Verb.SYNC), "info [/ceph] sync begins"),
         (NodeStarted("ceph", Verb.REMOVE, 2), "warn [/ceph] remove begins, attempt 2"),
         (events()[4], "debug [/ceph] waits: Progressing: it is Degraded"),
@@ -205,7 +204,7 @@ def test_external_text_in_events_and_reports_is_redacted() -> None:
     failed = Failed(Reason.DEGRADED, "hunter2 is wrong")
     sample_events: list[Event] = [
         NodeWaiting("hunter2", "Unknown", "hunter2 is wrong"),
-        Notice(Level.WARN, "hunter2 is wrong"),
+        LogLine(Level.WARN, "hunter2 is wrong"),
         NodeFinished(Outcome("web", Result.FAILED, failed)),
         NodeFinished(Outcome("web", Result.SKIPPED)),
         PhaseStarted(RunPhase.RUN),
@@ -215,7 +214,7 @@ def test_external_text_in_events_and_reports_is_redacted() -> None:
     receiver.finish(report("hunter2"))
     assert view.received == [
         NodeWaiting("hunter2", "Unknown", "*** is wrong"),
-        Notice(Level.WARN, "*** is wrong"),
+        LogLine(Level.WARN, "*** is wrong"),
         NodeFinished(Outcome("web", Result.FAILED, replace(failed, detail="*** is wrong"))),
         *sample_events[3:],
         report("***"),

@@ -12,7 +12,8 @@ from tests.simulation.play import Ended, Play, acted
 from tests.simulation.scenarios import APPLICATIONS, Act, Scenario, told
 from tests.simulation.witnesses import LEASES
 from windlass.argo.cd.root_application import NAME as ROOT
-from windlass.core.platform.events import NodeStarted, Notice
+from windlass.core.log_lines import LogLine
+from windlass.core.platform.events import NodeStarted
 from windlass.core.platform.model.applications import NodeTiming, Retries
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.sandbox.apiserver.faults import Fault
@@ -190,7 +191,7 @@ def test_a_step_is_tried_again_where_that_may_help(trouble: str, expected: int) 
         assert results(ended.report) == {"a": "failed"}
         assert attempts(ended, "a") == expected
         pauses = [
-            e.message.rpartition(" in ")[2] for e in ended.events if isinstance(e, Notice) and "attempt" in e.message
+            e.message.rpartition(" in ")[2] for e in ended.events if isinstance(e, LogLine) and "attempt" in e.message
         ]
         assert pauses == ["7 s", "14 s"][: expected - 1]
 

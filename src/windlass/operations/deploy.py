@@ -12,8 +12,9 @@ from windlass.argo.cd import root_application
 from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
 from windlass.argo.cd.sync_step import SyncContext, SyncSteps
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import final_check
-from windlass.core.platform.events import Level, NodeFinished, Notice, RunPhase
+from windlass.core.platform.events import NodeFinished, RunPhase
 from windlass.core.platform.gates import Failed
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
@@ -179,7 +180,7 @@ async def _verify_still_healthy(
             break
         for name in sorted(waiting.keys() - announced):
             message = f"it was healthy in its turn, and now is waited for again: {waiting[name].detail}"
-            run.control.emit(Notice(Level.WARN, message, name))
+            run.control.emit(LogLine(Level.WARN, message, name))
         announced |= waiting.keys()
         await run.context.clock.sleep(SETTLING_POLL_INTERVAL)
     corrected = tuple(final_check.apply_final_check(each, closed_gates.get(each.name)) for each in outcomes)

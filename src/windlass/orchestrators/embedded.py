@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import NodeFinished, NodeWaiting, Notice
+from windlass.core.log_lines import LogLine
+from windlass.core.platform.events import NodeFinished, NodeWaiting
 from windlass.core.platform.gates import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
@@ -104,7 +105,7 @@ class _PlanRun:
     def _emit(self, event: Event) -> None:
         if isinstance(event, NodeWaiting):
             self._waiting_for[event.name] = event.detail
-        elif isinstance(event, Notice) and event.component:
+        elif isinstance(event, LogLine) and event.component:
             self._waiting_for[event.component] = event.message
         self._hooks.emit(event)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from windlass.core.platform.events import Level
+from windlass.core.log_lines import Level
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.teardown.volumes import VolumePolicy

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import timedelta
 
-    from windlass.core.platform.events import Level
+    from windlass.core.log_lines import Level
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.teardown.volumes import VolumePolicy

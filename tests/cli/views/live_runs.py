@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 
 from tests.builders import platform, snapshot
 from windlass.cli.views.live_state import LiveState, apply_event
-from windlass.core.platform.events import (
-    Level,
-    NodeFinished,
-    NodeStarted,
-    NodeWaiting,
-    Notice,
-    PhaseStarted,
-    PlanReady,
-    RunPhase,
-)
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.events import NodeFinished, NodeStarted, NodeWaiting, PhaseStarted, PlanReady, RunPhase
 from windlass.core.platform.gates import Failed, Reason
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
@@ -63,7 +55,7 @@ def states(draw: st.DrawFn, most: int = 60) -> LiveState:
         made.graph, made.expected_durations, schedules.ScheduleLimits(draw(st.integers(1, 9)))
     )
     texts = st.text(st.characters(), max_size=300)
-    events: list[Event] = [Notice(Level.WARN, draw(texts)) for _ in range(draw(st.integers(0, 4)))]
+    events: list[Event] = [LogLine(Level.WARN, draw(texts)) for _ in range(draw(st.integers(0, 4)))]
     for _ in range(draw(st.integers(0, size))):
         events += map(started, schedule.start())
         for name in sorted(schedule.running):

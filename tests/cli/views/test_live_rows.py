@@ -12,7 +12,8 @@ from tests.builders import platform
 from tests.cli.views.live_runs import CHAIN, ended, started, state_after, states
 from windlass.cli.views.live_rows import Style, render_rows, row_shares
 from windlass.cli.views.live_state import LiveState
-from windlass.core.platform.events import Level, NodeWaiting, Notice, PhaseStarted, RunPhase
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.events import NodeWaiting, PhaseStarted, RunPhase
 from windlass.core.platform.outcomes import Result
 
 
@@ -31,7 +32,7 @@ def test_a_whole_screen() -> None:
         NodeWaiting("db", "Progressing", "1 of 3 replicas are ready"),
         (20, started("vault")),
         (40, started("vault", 2)),
-        (50, Notice(Level.WARN, "the watch was resumed", "db")),
+        (50, LogLine(Level.WARN, "the watch was resumed", "db")),
     )
     assert screen(state, width=100) == [
         "deploy platform in staging  run  1:00  about 6 min left",

@@ -13,7 +13,8 @@ from tests.builders import platform
 from tests.cli.views.live_runs import CHAIN, ended, plan_of, started, state_after
 from tests.core.platform.strategies import timed_graphs
 from windlass.cli.views.live_state import LiveState, NodeStatus, apply_event, compute_forecast
-from windlass.core.platform.events import Level, NodeWaiting, Notice, PhaseStarted, PlanReady, RunPhase
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.events import NodeWaiting, PhaseStarted, PlanReady, RunPhase
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.outcomes import Result
 from windlass.core.platform.planning import schedules
@@ -72,7 +73,7 @@ def test_what_a_node_waits_for_is_known_until_it_ends() -> None:
 
 def test_what_fits_nothing_changes_nothing() -> None:
     assert apply_event(EMPTY, NodeWaiting("stranger", "Progressing", ""), 1) == EMPTY
-    assert apply_event(EMPTY, Notice(Level.INFO, "routine"), 1) == EMPTY
+    assert apply_event(EMPTY, LogLine(Level.INFO, "routine"), 1) == EMPTY
     assert compute_forecast(apply_event(EMPTY, ended("stranger", Result.FAILED), 1), 1).blocked == {
         "stranger": frozenset()
     }
@@ -81,7 +82,7 @@ def test_what_fits_nothing_changes_nothing() -> None:
 def test_the_last_warnings_are_kept() -> None:
     state = EMPTY
     for number in range(5):
-        state = apply_event(state, Notice(Level.WARN, f"warning {number}"), number)
+        state = apply_event(state, LogLine(Level.WARN, f"warning {number}"), number)
     assert [(when, notice.message) for when, notice in state.notices] == [
         (2, "warning 2"),
         (3, "warning 3"),

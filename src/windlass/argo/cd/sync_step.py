@@ -12,8 +12,9 @@ from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import ObjectKey, parse_application, parse_parent, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.argo.cd.sync_requests import SyncRequest
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import gates
-from windlass.core.platform.events import Level, NodeStarted, NodeWaiting, Notice
+from windlass.core.platform.events import NodeStarted, NodeWaiting
 from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Reason, RefreshNeeded, Wait
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
 from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, desired_revisions
@@ -91,7 +92,7 @@ class SyncSteps:
             if isinstance(decision, Open) or pause is None or decision.is_final:
                 return StepResult(decision, attempt)
             message = f"attempt {attempt} failed: {decision.detail}; the next one in {pause.total_seconds():g} s"
-            emit(Notice(Level.WARN, message, step.name))
+            emit(LogLine(Level.WARN, message, step.name))
             await self.context.clock.sleep(pause.total_seconds())
             attempt += 1
 
@@ -267,7 +268,7 @@ class _SyncAttempt:
         try:
             await self._context.writer.end_operation(application)
         except KubeError as error:
-            self._emit(Notice(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
+            self._emit(LogLine(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
 
     def _is_timed_out(self) -> bool:
         return self._context.now() - self._started >= self._node.timing.sync

@@ -6,15 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, assert_never
 
-from windlass.core.platform.events import (
-    Level,
-    NodeFinished,
-    NodeStarted,
-    NodeWaiting,
-    Notice,
-    PhaseStarted,
-    PlanReady,
-)
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.events import NodeFinished, NodeStarted, NodeWaiting, PhaseStarted, PlanReady
 from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.outcomes import SUCCESSFUL_RESULTS, Result
 
@@ -66,7 +59,7 @@ class LiveState:
     plan: Plan | None = None
     running: Mapping[str, RunningNode] = field(default_factory=dict)
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    notices: tuple[tuple[float, Notice], ...] = ()
+    notices: tuple[tuple[float, LogLine], ...] = ()
 
 
 def apply_event(state: LiveState, event: Event, now: float) -> LiveState:  # noqa: PLR0911 - one return per event type
@@ -87,7 +80,7 @@ def apply_event(state: LiveState, event: Event, now: float) -> LiveState:  # noq
         case NodeFinished(outcome):
             running = {name: each for name, each in state.running.items() if name != outcome.name}
             return replace(state, running=running, outcomes={**state.outcomes, outcome.name: outcome})
-        case Notice():
+        case LogLine():
             if event.level not in {Level.WARN, Level.ERROR}:
                 return state
             return replace(state, notices=(*state.notices, (now, event))[-MAX_NOTICES:])

@@ -7,24 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.log_lines import Level, LogLine
+from windlass.core.log_lines import LogLine
 
 if TYPE_CHECKING:
     from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.planning.plans import Plan, Verb
-
-__all__ = [
-    "EmitEvent",
-    "Event",
-    "Level",
-    "NodeFinished",
-    "NodeStarted",
-    "NodeWaiting",
-    "Notice",
-    "PhaseStarted",
-    "PlanReady",
-    "RunPhase",
-]
 
 
 class RunPhase(StrEnum):
@@ -73,8 +60,5 @@ class NodeFinished:
     outcome: Outcome
 
 
-Notice = LogLine
-"""Any other message; its component is the node it is about."""
-
-Event = PhaseStarted | PlanReady | NodeStarted | NodeWaiting | NodeFinished | Notice
+Event = PhaseStarted | PlanReady | NodeStarted | NodeWaiting | NodeFinished | LogLine
 EmitEvent = Callable[[Event], None]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windlass.core.platform.events import Level, Notice
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.reporting.reports import ApiCalls, RunRecord
 from windlass.errors import WindlassError
 
@@ -94,7 +94,7 @@ class RunControl:
     def _request_stop(self, reason: str) -> None:
         if not self.stop.is_set():
             self.stop_reason = reason
-            self.emit(Notice(Level.ERROR, reason))
+            self.emit(LogLine(Level.ERROR, reason))
             self.stop.set()
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_writer import ApplicationWriter
-from windlass.core.platform.events import Level, Notice, PhaseStarted, PlanReady, RunPhase
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.operations.planner import plan_run
@@ -57,7 +58,7 @@ class Run:
     def add_notice(self, message: str, level: Level = Level.INFO) -> None:
         """Emit the message now and add it to the report."""
         self._notices.append(message)
-        self.control.emit(Notice(level, message))
+        self.control.emit(LogLine(level, message))
 
     def record(self) -> RunRecord:
         """The run as of now, for the report."""

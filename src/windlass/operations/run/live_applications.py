@@ -11,7 +11,7 @@ from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.application_watch import ApplicationsWatch
 from windlass.argo.cd.applications import NotServed, parse_application, requested_run_id
 from windlass.argo.cd.diagnostics import diagnose_application
-from windlass.core.platform.events import Level, Notice
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
 from windlass.operations.observation import build_observation, read_resource_state
@@ -114,7 +114,7 @@ class LiveApplications:
                         await _wait_for_refresh(watch)
             except (TimeoutError, *TRANSIENT_ERRORS):
                 message = f"{'/'.join(key)} was not looked at again; its last comparison counts"
-                self._context.control.emit(Notice(Level.WARN, message))
+                self._context.control.emit(LogLine(Level.WARN, message))
 
     async def _repeat_missed_request(self, application: Application) -> Application | None:
         """Request a refresh if Argo CD missed a request: any write triggers it, and this one changes nothing else."""
@@ -139,7 +139,7 @@ class LiveApplications:
                     if requested_run_id(application) == self._context.run_id:
                         await writer.end_operation(application)
         except (TimeoutError, KubeError) as error:
-            self._context.control.emit(Notice(Level.WARN, f"an operation of this run may go on: {error}"))
+            self._context.control.emit(LogLine(Level.WARN, f"an operation of this run may go on: {error}"))
 
 
 def _has_missed_request(application: Application, run_id: str) -> bool:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.removal_step import ObjectAccess, RemovalContext, RemovalSteps
-from windlass.core.platform.events import Level, RunPhase
+from windlass.core.log_lines import Level
+from windlass.core.platform.events import RunPhase
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import EMPTY_REMOVAL, FinalState, Removal

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.events import NodeFinished, NodeWaiting, Notice
+from windlass.core.log_lines import LogLine
+from windlass.core.platform.events import NodeFinished, NodeWaiting
 from windlass.core.platform.gates import Failed
 from windlass.core.platform.outcomes import Outcome
 
@@ -37,7 +38,7 @@ def redact_event(event: Event, redact: Callable[[str], str]) -> Event:
     match event:
         case NodeWaiting():
             return replace(event, detail=redact(event.detail))
-        case Notice():
+        case LogLine():
             return replace(event, message=redact(event.message))
         case NodeFinished(Outcome(decision=Failed() as failed) as outcome):
             return NodeFinished(replace(outcome, decision=replace(failed, detail=redact(failed.detail))))
