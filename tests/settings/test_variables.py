@@ -143,7 +143,7 @@ def test_a_credential_in_a_plain_variable_is_refused_and_not_shown(world: World,
 
 def test_on_a_terminal_logs_are_text() -> None:
     def log_format(environ: dict[str, str], *, is_terminal: bool) -> str:
-        return SettingsSource(environ, is_terminal).settings({}).cluster.telemetry.log_format
+        return SettingsSource(environ, is_terminal=is_terminal).settings({}).cluster.telemetry.log_format
 
     assert log_format({}, is_terminal=True) == "text"
     assert log_format({"LOG_FORMAT": "json"}, is_terminal=True) == "json"

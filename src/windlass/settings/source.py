@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS, option_texts
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     from windlass.settings.settings import ClusterCredentials, ClusterSettings, Settings
 
 
-@dataclass(frozen=True, slots=True)
 class SettingsSource:
     """Loads the settings of a command. `options` are the options of the command line, under their click names."""
 
-    environ: Mapping[str, str] = field(repr=False)
-    is_terminal: bool = False
-    """Whether the log goes to a terminal."""
+    def __init__(self, environ: Mapping[str, str], *, is_terminal: bool = False) -> None:
+        """`is_terminal`: whether the log goes to a terminal, where its default format is text."""
+        self._environ = environ
+        self._is_terminal = is_terminal
 
     def settings(self, options: Mapping[str, Any], action: str = "") -> Settings:
         """Load the settings of a command that reads a platform file; raises InvalidSettings with every problem.
@@ -55,9 +54,9 @@ class SettingsSource:
     def environ_without_settings(self) -> dict[str, str]:
         """The environment variables that are no settings, for a child process with settings of its own."""
         variables = {setting.variable for setting in SETTINGS} | PLAINTEXT_CREDENTIALS.keys()
-        return {name: value for name, value in self.environ.items() if name not in variables}
+        return {name: value for name, value in self._environ.items() if name not in variables}
 
     def _inputs(self, options: Mapping[str, Any]) -> Inputs:
         from windlass.settings.loader import Inputs  # noqa: PLC0415
 
-        return Inputs(option_texts(options), self.environ, self.is_terminal)
+        return Inputs(option_texts(options), self._environ, self._is_terminal)

@@ -28,6 +28,7 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
     Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
     """
     from windlass.cli import report_output, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE  # noqa: PLC0415
     from windlass.operations.validate import ValidateRequest  # noqa: PLC0415
 
@@ -35,7 +36,7 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
         cluster, namespace = source.all_applications_settings(options), DEFAULT_ARGOCD_NAMESPACE
         request = ValidateRequest(cluster.environment, is_strict=strict)
     else:
-        settings = source.settings(options, "validate")
+        settings = source.settings(options, Action.VALIDATE)
         cluster, namespace = settings.cluster, settings.argocd_namespace
         request = ValidateRequest(settings.environment_name, settings.platform, settings.scope, is_strict=strict)
     report = session.run(_observe_validation(cluster, namespace, request))
@@ -49,11 +50,12 @@ async def _observe_validation(settings: ClusterSettings, namespace: str, request
     from windlass.cli import session  # noqa: PLC0415
     from windlass.cli.observers import ObservedRun, observe_run, redact_report  # noqa: PLC0415
     from windlass.core.platform.events import PhaseStarted, RunPhase  # noqa: PLC0415
+    from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.validate import validate_with_timeout  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + settings.timeout.total_seconds()
-    run = ObservedRun("validate", settings)
+    run = ObservedRun(Action.VALIDATE, settings)
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
         async with session.open_cluster(settings, namespace, settings.timeout) as cluster:
