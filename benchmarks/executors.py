@@ -118,6 +118,11 @@ def makespans() -> Iterator[Figure]:
         "the critical path if a sync and its proof took no time; 43 applications, readiness 20 to 240 s, virtual time"
     )
     yield figure("executor.makespan.ratio", makespan(free) / ideal.duration.total_seconds(), "x", "<= 1.02", what)
+    calls, nodes = free.metrics.calls, len(platform.applications)
+    requests = (calls.reads + calls.writes + calls.refreshes) / nodes
+    yield figure(
+        "executor.requests_per_node", requests, "", "", f"a first deploy of {nodes} applications, virtual time"
+    )
     by_waves = makespan(waves) / makespan(free)
     yield figure("executor.makespan.barrier.ratio", by_waves, "x", "", "`barrier: wave` takes so many times as long")
 

@@ -1,1 +1,1 @@
-"""Argo CD as an outside system: its objects read into the core's words."""
+"""Argo CD as an outside system: its objects, parsed into the values that the core uses."""

@@ -1,1 +1,1 @@
-"""Arguments and environment in, views and exit code out; the only composition root."""
+"""Arguments and environment in, output and exit code out; the composition root."""

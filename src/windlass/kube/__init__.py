@@ -1,4 +1,4 @@
-"""An API server behind one transport seam: a thin async client, and views that stay right."""
+"""A Kubernetes client behind one transport interface, and what both halves share: leases, access reviews, inventory."""
 
 from __future__ import annotations
 

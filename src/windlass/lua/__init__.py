@@ -1,1 +1,1 @@
-"""Lua programs that others wrote, run where they can do no harm: in a process of their own, with nothing in reach."""
+"""Lua scripts from clusters and mounts, run in a separate process that has access to nothing."""

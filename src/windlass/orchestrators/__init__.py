@@ -1,1 +1,1 @@
-"""Runners of a plan."""
+"""Run a plan: each step once its dependencies have succeeded."""

@@ -1,1 +1,1 @@
-"""An embedded cluster: a Kubernetes API server on loopback or in the process, with faults on demand and a journal."""
+"""An embedded Kubernetes cluster, on loopback or in the process, with faults on demand and a request journal."""

@@ -1,1 +1,1 @@
-"""Values in: options, variables, mounted files and the embedded platform become settings, or all their mistakes."""
+"""Options, variables, mounted files and the embedded platform in; typed settings, or all problems, out."""

@@ -1,1 +1,1 @@
-"""Log lines and metrics, formatted, redacted and exported; independent of what is logged or measured."""
+"""Logs, metrics and their transports, without a secret in any of them."""

@@ -1,1 +1,1 @@
-"""Argo CD: its Applications read, watched, written, synced and removed."""
+"""Applications: parse, watch, write, sync and remove them."""

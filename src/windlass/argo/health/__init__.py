@@ -1,1 +1,1 @@
-"""The health of an object: Argo CD's built-in rules, Lua checks, and the assessment that combines them."""
+"""The health of an object: built-in rules, Lua checks, and the assessment that combines them."""

@@ -1,1 +1,1 @@
-"""One module per command: settings in, output and exit code out."""
+"""One module per command: its options, and what it calls."""

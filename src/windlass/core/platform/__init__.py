@@ -1,1 +1,1 @@
-"""Applications, their graph, and every decision about raising, checking and lowering them."""
+"""The platform half: what to deploy, check and tear down, and when."""

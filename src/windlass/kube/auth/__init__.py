@@ -1,1 +1,1 @@
-"""Kubeconfigs, credentials and exec plugins."""
+"""Kubeconfigs, credentials, exec plugins, proxies."""

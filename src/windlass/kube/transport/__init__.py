@@ -1,1 +1,1 @@
-"""Requests and responses: HTTP, TLS, proxies, retries and deadlines."""
+"""Requests and responses: HTTP, TLS, retries, rate limit, deadlines."""

@@ -1,1 +1,1 @@
-"""What deploy and teardown share: the context of a run, its lock, its watch and its lifecycle."""
+"""What deploy and teardown share: context, lock, watch, lifecycle."""

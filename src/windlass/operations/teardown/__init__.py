@@ -1,1 +1,1 @@
-"""Teardown: parents, volumes, removal in reverse order, cleanup and the orphan report."""
+"""Teardown: parents, volumes, removal in reverse order, cleanup, orphans."""

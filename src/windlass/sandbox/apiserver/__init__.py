@@ -1,1 +1,1 @@
-"""The sandbox's API server: requests, verbs, the store and garbage collection."""
+"""The API server: requests, verbs, the store."""

@@ -1,1 +1,1 @@
-"""The platform, its graph and scopes, and what one look at the cluster showed."""
+"""The platform, its graph and scopes, and the snapshot of a cluster."""

@@ -1,1 +1,1 @@
-"""What to do and in which order: plans, schedules, warnings about a plan."""
+"""What to do and in which order: plans, schedules, warnings."""

@@ -1,1 +1,1 @@
-"""The report of a run: verdict, findings, recommendations, and its output formats."""
+"""The report of a run: verdict, findings, recommendations, output formats."""

@@ -1,1 +1,1 @@
-"""Authentication, authorization, certificates and the kubeconfig of the sandbox."""
+"""Authentication, authorization, certificates and the kubeconfig."""

@@ -1,1 +1,1 @@
-"""What goes over the wire: YAML and protobuf bodies, and the Status of a refused request."""
+"""YAML and protobuf bodies, and the Status of a refused request."""
