@@ -34,11 +34,12 @@ _ASCII_SYMBOLS = str.maketrans({"█": "#", "▓": "=", "▒": "x", "░": ".", 
 class LiveView:
     """Shows the events of a run. Inside `async with` it is redrawn four times a second; at the end its header stays."""
 
-    def __init__(self, stream: TextIO, clock: Clock, state: LiveState, environ: Mapping[str, str]) -> None:
+    def __init__(self, stream: TextIO, clock: Clock, state: LiveState, variables: Mapping[str, str]) -> None:
+        """`variables` are the environment variables that describe the terminal."""
         self._clock = clock
         self._state = state
         self._encoding = stream.encoding or "ascii"
-        console = Console(file=stream, highlight=False, soft_wrap=False, _environ=environ)
+        console = Console(file=stream, highlight=False, soft_wrap=False, _environ=variables)
         # Other output to stderr appears above the view. stdout is not redirected, because it carries the report.
         self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, vertical_overflow="crop")
         self._tasks = asyncio.TaskGroup()
