@@ -45,7 +45,7 @@ lint: $(VENV)/ready ## ruff, and ruff's formatting
 types: $(VENV)/ready ## mypy --strict
 	$(BIN)/mypy
 
-imports: $(VENV)/ready ## the import contracts: rows, pure core, two HTTP doors, readers that cannot write
+imports: $(VENV)/ready ## the import contracts: rows, pure core, who may write, one door to each library
 	$(BIN)/lint-imports
 
 # The contracts run the sandbox on a thread of its own, which is not traced: what is measured of it is less than what runs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,20 @@ def test_each_make_target_that_a_document_names_exists(document: Path) -> None:
 def test_each_link_to_a_file_leads_somewhere(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_path_that_a_document_names_exists(document: Path) -> None:
+    """`kube/leases.py` may be below the package, below its folder named just before, or below the repository."""
+    for name in re.findall(r"`([a-z_./]+\.py)`", document.read_text()):
+        assert list((ROOT / "src").rglob(name)) or (ROOT / name).exists() or list((ROOT / "tests").rglob(name)), name
+
+
+def test_each_folder_has_a_contract_that_lists_its_modules() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    covered = {name for contract in contracts for name in contract.get("containers", ())}
+    covered |= {name.removesuffix(".*") for contract in contracts for name in contract.get("modules", ())}
+    assert {str(path.relative_to(ROOT / "src")).replace("/", ".") for path in PACKAGES} == covered
 
 
 def test_ci_runs_only_what_a_person_is_told_to_run() -> None:

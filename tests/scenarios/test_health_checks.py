@@ -12,6 +12,7 @@ from tests.operations.custom_resources import DEFINITIONS, THINGS, thing
 from tests.processes import windlass
 from tests.scenarios.test_validate import complaints, dag, healths, validate
 from tests.settings.setting_files import ENVIRONMENT, spec
+from windlass.lua.worker_process import PROGRAM
 
 if TYPE_CHECKING:
     from tests.scenarios.clusters import Running
@@ -42,6 +43,9 @@ def mount(folder: Path, **checks: str) -> str:
     return str(folder / "health")
 
 
+INTERPRETER = str(PROGRAM).encode()
+
+
 def failures(text: str) -> dict[str, Any]:
     return {each["name"]: each for each in json.loads(text)["failures"]}
 
@@ -54,7 +58,7 @@ def orphans() -> list[str]:
             command, status = (path / "cmdline").read_bytes(), (path / "status").read_text()
         except OSError:
             continue
-        if b"lua/machines.py" in command and "\nPPid:\t1\n" in status:
+        if INTERPRETER in command and "\nPPid:\t1\n" in status:
             found.append(path.name)
     return found
 

@@ -38,7 +38,7 @@ class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The schema of a plan file, as written by `plan_documents.document`."""
+    """The schema of a plan file, as written by `plan_documents.plan_document`."""
 
     api_version: Literal["windlass.dev/v1alpha1"]
     kind: Literal["Plan"]

@@ -47,8 +47,9 @@ async def _observe_operation(settings: Settings, operation: Operation, request: 
             now, remaining = await _connect(calls, control, settings.cluster.timeout)
             health_scripts = scripts.mounted_scripts(settings.cluster.mounts.health_scripts)
             namespace, run_id = settings.argocd_namespace, str(uuid.uuid4())
-            async with assessment.open_lua_assessor(client, namespace, health_scripts) as assessor:
-                cluster = ObservedCluster(KubeReader(calls), now, namespace, assessor)
+            reader = KubeReader(calls)
+            async with assessment.open_lua_assessor(reader, namespace, health_scripts) as assessor:
+                cluster = ObservedCluster(reader, now, namespace, assessor)
                 lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
                 context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining)
                 report = redact_report(await operation(context, request), run)

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from windlass.kube.client.resources import Resource
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from windlass.kube.auth.connections import Connection
     from windlass.kube.client.clients import KubeClient
     from windlass.kube.transport.calls import CallLimits
+
+__all__ = ["Resource", "connect"]
 
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 

@@ -37,7 +37,7 @@ class Permission:
 
 
 async def require_permissions(reader: KubeReader, permissions: Iterable[Permission]) -> None:
-    """Raise `MissingPermissions` unless the API server allows all of them."""
+    """Raise `Unpermitted` unless the API server allows all of them."""
     missing = [str(permission) for permission in permissions if not await _is_allowed(reader, permission)]
     if missing:
         hint = "grant them to these credentials, or use others; nothing was changed"

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import AlreadyExists, Conflict, KubeError, NotFound
 from windlass.kube.client.clients import KubeClient
-from windlass.kube.client.resources import Resource
+from windlass.kube.client.resources import LEASES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from datetime import datetime
 
     from windlass.kube.client.objects import RawObject
     from windlass.kube.client.resources import Query, Ref
     from windlass.kube.clocks import Clock
 
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 LEASE_DURATION = 15.0  # seconds without a renewal after which a holder counts as dead
 RENEW_INTERVAL = 4.0
 RENEW_DEADLINE = 10.0  # seconds without a renewal after which nothing is written; well before another holder takes over
@@ -69,7 +68,8 @@ class ProcessLease:
         self._last_seen = ("", 0.0)
         """The resourceVersion that was read last, and since when it is unchanged."""
         self._deletes_on_release = False
-        self._renewed_at = client.clock.monotonic()
+        self._renewed_at = float("-inf")
+        """Time of the last renewal; before it is acquired and after it is released, no write is allowed."""
 
     @property
     def clock(self) -> Clock:
@@ -102,7 +102,7 @@ class ProcessLease:
         is_expired = self.clock.monotonic() - since > LEASE_DURATION
         return lease, LeaseStatus.EXPIRED if is_expired else LeaseStatus.HELD
 
-    async def try_acquire(self, lease: RawObject | None) -> bool:
+    async def _try_acquire(self, lease: RawObject | None) -> bool:
         """Acquire the Lease as it was observed; return `False`, after a pause, if another process was faster."""
         requested_at = self.clock.monotonic()
         spec = self._new_spec(lease)
@@ -121,8 +121,16 @@ class ProcessLease:
         return True
 
     @asynccontextmanager
-    async def renewed(self, on_lost: Callable[[WindlassError], None]) -> AsyncIterator[LockedClient]:
-        """Renew the acquired Lease until the context ends, then release it. `on_lost` is called if it is lost."""
+    async def hold(
+        self, wait_until_free: Callable[[], Awaitable[RawObject | None]], on_lost: Callable[[WindlassError], None]
+    ) -> AsyncIterator[LockedClient]:
+        """Acquire the Lease, renew it until the context ends, then release it.
+
+        `wait_until_free` returns the Lease that may be acquired, `None` if it does not exist. `on_lost` is called if
+        the Lease is lost.
+        """
+        while not await self._try_acquire(await wait_until_free()):
+            pass
         async with asyncio.TaskGroup() as tasks:
             renewal = tasks.create_task(self._renew_until_lost(on_lost), name="lock")
             try:
@@ -130,6 +138,7 @@ class ProcessLease:
             finally:
                 renewal.cancel()
                 await self._release()
+                self._renewed_at = float("-inf")
 
     def delete_on_release(self) -> None:
         """Delete the Lease when it is released, because no later process needs it."""

@@ -25,9 +25,10 @@ from windlass.core.platform.reporting.reports import FinalState
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
 from windlass.operations.observation import check_argocd_namespace
-from windlass.operations.planner import check_approved_plan
+from windlass.operations.planner import annotated_platform, check_approved_plan
 from windlass.operations.run import run_lock
-from windlass.operations.run.lifecycle import run_to_report
+from windlass.operations.run.context import Stopped
+from windlass.operations.run.lifecycle import Run
 from windlass.operations.validate import SETTLING_POLL_INTERVAL, SETTLING_TIMEOUT
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import RunHooks
@@ -37,18 +38,24 @@ if TYPE_CHECKING:
 
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.core.platform.gates import GateHistory
+    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.objects import RawObject
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
-    from windlass.operations.run.lifecycle import Run
 
 ROOT_COMPARISON_TIMEOUT = 120.0  # seconds for Argo CD to compare a root Application that was just written
 
 
 async def deploy(context: RunContext, request: RunRequest) -> Report:
-    return await run_to_report(context, request, _deploy)
+    run = Run(context, request)
+    try:
+        async with run.watch():
+            report = await _deploy(run)
+    except Stopped:
+        report = run.not_started_report()
+    return run.with_notices(report)
 
 
 async def _deploy(run: Run) -> Report:
@@ -57,12 +64,12 @@ async def _deploy(run: Run) -> Report:
     if not planned.plan.can_run:
         return run.plan_report(planned)
     if planned.plan.is_empty and planned.root_manifest is None:
-        return await _run_report(run, planned, _unchanged(planned), planned.snapshot)
+        return await _run_report(run, planned, _unchanged_outcomes(planned), planned.snapshot)
     await run.control.unless_stopped(_require_permissions(run, planned.root_manifest))
     async with run.hold_lock() as writer:
-        planned = await run.control.unless_stopped(_plan_under_lock(run, writer, planned.root_manifest))
+        planned = await run.control.unless_stopped(_plan_under_lock(run, writer, planned))
         outcomes = await _sync_applications(run, writer, planned)
-        outcomes, snapshot = await _verify_still_healthy(run, planned, (*_unchanged(planned), *outcomes))
+        outcomes, snapshot = await _verify_still_healthy(run, planned, (*_unchanged_outcomes(planned), *outcomes))
     run.start_phase(RunPhase.REPORT)
     return await _run_report(run, planned, outcomes, snapshot)
 
@@ -71,11 +78,12 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     run.start_phase(RunPhase.OBSERVE)
     await run.live.wait_for_initial_list()
     await check_argocd_namespace(run.context.cluster, run.live.applications.view)
+    platform = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
     names = scopes.selected_nodes(run.request.platform, run.request.scope)
     if run.live.keys_to_refresh(names):
-        await _check_before_refresh(run)
+        await _check_before_refresh(run, platform)
         await run.live.refresh(names)
-    planned = await _plan_when_settled(run)
+    planned = await _plan_when_settled(run, platform)
     run.start_phase(RunPhase.PLAN)
     run.announce_plan(planned)
     for message in planned.warnings:
@@ -85,15 +93,15 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     return planned
 
 
-async def _check_before_refresh(run: Run) -> None:
+async def _check_before_refresh(run: Run, platform: Platform) -> None:
     """Refuse now what can be refused without a refresh, because a refresh is already a write."""
     if run.request.approved_plan is not None:
-        check_approved_plan(run.request, await _plan_when_settled(run))
+        check_approved_plan(run.request, await _plan_when_settled(run, platform))
     await _require_permissions(run, None)
     await run_lock.wait_until_free(run.context.lease)
 
 
-async def _plan_when_settled(run: Run) -> PlannedRun:
+async def _plan_when_settled(run: Run, platform: Platform) -> PlannedRun:
     """Plan, and plan again for up to `SETTLING_TIMEOUT` while health that is too recent to count holds up the plan.
 
     That is the case if the plan changes nothing and only waits, or if every unmet dependency shows Healthy.
@@ -101,7 +109,7 @@ async def _plan_when_settled(run: Run) -> PlannedRun:
     clock = run.context.clock
     started = clock.monotonic()
     while True:
-        planned = await run.plan()
+        planned = await run.plan(platform)
         is_late = clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds()
         if is_late or (not _is_unsettled(planned) and (planned.plan.changes or planned.plan.is_empty)):
             return planned
@@ -120,13 +128,13 @@ def _required_permissions(run: Run, root_manifest: RawObject | None) -> Iterator
     yield from run_lock.required_permissions(run.context.argocd_namespace)
 
 
-async def _plan_under_lock(run: Run, writer: ApplicationWriter, root_manifest: RawObject | None) -> PlannedRun:
+async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedRun) -> PlannedRun:
     """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
-    if root_manifest is not None:
-        await _write_root(run, writer, root_manifest)
-        return run.announce_plan(await run.plan())
-    planned = run.announce_plan(await run.plan())
-    check_approved_plan(run.request, planned)
+    if before.root_manifest is not None:
+        await _write_root(run, writer, before.root_manifest)
+    planned = run.announce_plan(await run.plan(before.platform))
+    if before.root_manifest is None:  # a root that was just written changes the plan
+        check_approved_plan(run.request, planned)
     return planned
 
 
@@ -196,7 +204,7 @@ async def _run_report(run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ..
     return reports.run_report(run.record(), planned.platform, planned.plan, outcomes, final_state)
 
 
-def _unchanged(planned: PlannedRun) -> tuple[Outcome, ...]:
+def _unchanged_outcomes(planned: PlannedRun) -> tuple[Outcome, ...]:
     return plans.unchanged_outcomes(planned.platform, planned.plan, planned.snapshot)
 
 

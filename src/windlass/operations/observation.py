@@ -97,8 +97,6 @@ class Observation:
     snapshot: Snapshot
     assessed_kinds: frozenset[ResourceKind] = frozenset()
     """Kinds whose health Argo CD assesses."""
-    annotated_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Dependencies from annotations of Applications, by node, in scope or not; merged into the platform."""
     applications: Mapping[str, Application] = field(default_factory=dict)
     """Applications as they were read, by node."""
 
@@ -187,21 +185,18 @@ async def build_observation(
     states |= await _resource_states(cluster, resources)
     states |= _states_without_children(present, states, keys)
     snapshot = Snapshot(taken_at, states, _parents(applications, keys))
-    return Observation(
-        snapshot, _assessed_kinds(present.values()), _annotated_dependencies(cluster, platform, applications), present
-    )
+    return Observation(snapshot, _assessed_kinds(present.values()), present)
 
 
-def _annotated_dependencies(
+def annotated_dependencies(
     cluster: ObservedCluster, platform: Platform, applications: ApplicationsByKey
 ) -> Mapping[str, tuple[str, ...]]:
+    """The dependencies that Applications declare in their annotation, by node."""
     dependencies = {}
     for name, node in platform.applications.items():
-        application = (
-            applications.get(_application_key(cluster, node.target))
-            if isinstance(node.target, ApplicationRef)
-            else None
-        )
+        if not isinstance(node.target, ApplicationRef):
+            continue
+        application = applications.get(_application_key(cluster, node.target))
         if application and (names := declared_dependencies(application.metadata)) is not None:
             dependencies[name] = names
     return dependencies
@@ -231,7 +226,7 @@ def _states_without_children(
 
 
 def _application_key(cluster: ObservedCluster, ref: ApplicationRef) -> ObjectKey:
-    return (ref.namespace or cluster.argocd_namespace, ref.name)
+    return ref.key(cluster.argocd_namespace)
 
 
 async def list_applications(cluster: ObservedCluster, platform: Platform, names: Collection[str]) -> ApplicationsByKey:

@@ -41,7 +41,7 @@ async def plan(cluster: ObservedCluster, request: RunRequest) -> PlanResult:
     if request.action is Action.DEPLOY:
         await check_argocd_namespace(cluster, applications)
         applications = await _with_root(cluster, request, applications)
-    planned = await plan_run(cluster, request, applications, started)
+    planned = await plan_run(cluster, request, applications, taken_at=started)
     check_approved_plan(request, planned)
     notices = [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
     if request.action is Action.TEARDOWN:

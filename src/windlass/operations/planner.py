@@ -19,7 +19,7 @@ from windlass.core.platform.teardown import parents
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import WindlassError
-from windlass.operations.observation import build_observation
+from windlass.operations.observation import annotated_dependencies, build_observation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -79,15 +79,28 @@ class PlannedRun:
 
 
 async def plan_run(
-    cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey, taken_at: datetime | None = None
+    cluster: ObservedCluster,
+    request: RunRequest,
+    applications: ApplicationsByKey,
+    *,
+    platform: Platform | None = None,
+    taken_at: datetime | None = None,
 ) -> PlannedRun:
-    """Plan from these Applications. `taken_at`: when they were listed, if not now."""
+    """Plan from these Applications.
+
+    `platform`: from `annotated_platform`, if it is known already. `taken_at`: when they were listed, if not now.
+    """
+    platform = platform or annotated_platform(cluster, request, applications)
     names = request.platform.graph.names
     observation = await build_observation(cluster, request.platform, names, taken_at or cluster.now(), applications)
-    annotated = observation.annotated_dependencies
-    platform = merge_annotations(request.platform, annotated, request.explicit_dependencies)
     plan_action = _plan_teardown if request.action is Action.TEARDOWN else _plan_deploy
     return plan_action(request, platform, observation.snapshot, applications, cluster.argocd_namespace)
+
+
+def annotated_platform(cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey) -> Platform:
+    """The platform with the dependencies that annotations add; raises `InvalidInput` if they are invalid."""
+    annotated = annotated_dependencies(cluster, request.platform, applications)
+    return merge_annotations(request.platform, annotated, request.explicit_dependencies)
 
 
 def _plan_deploy(
@@ -130,7 +143,7 @@ def _plan_teardown(
 def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey, str]:
     targets = {name: node.target for name, node in platform.applications.items()}
     return {
-        application_resource_key((target.namespace or argocd_namespace, target.name)): name
+        application_resource_key(target.key(argocd_namespace)): name
         for name, target in targets.items()
         if isinstance(target, ApplicationRef)
     }

@@ -73,7 +73,7 @@ async def wait(
 ) -> Open | Failed | WaitTimeout:
     """Wait for the Application; call `on_progress` with what is missing whenever that changes."""
     select = Selection(fields=f"metadata.name={request.target.name}")
-    ref = APPLICATIONS.in_namespace(request.target.namespace or cluster.argocd_namespace)
+    ref = APPLICATIONS.in_namespace(request.target.key(cluster.argocd_namespace)[0])
     reflector = Reflector(cluster.reader, ref, Application, select=select)
     progress = _WaitProgress(reflector)
     async with asyncio.TaskGroup() as tasks:

@@ -8,32 +8,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.kube.test_leases import on_a_cluster
 from tests.run_contexts import run_lease
-from tests.sandbox.controllers import clusters
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
-from windlass.kube.leases import LEASE_DURATION, LEASES, LockLost
+from windlass.kube.client.resources import LEASES
+from windlass.kube.leases import LEASE_DURATION, LockLost
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import RunControl, Stopped
 from windlass.operations.run.run_lock import LEASE_NAME, Locked
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from tests.sandbox.controllers.clusters import World
     from windlass.kube.leases import ProcessLease
 
 LEASE = LEASES.named(LEASE_NAME, "argocd")
-
-
-def on_a_cluster(work: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with clusters.world() as world:
-            await work(world)
-
-    clusters.run(main())
 
 
 @asynccontextmanager

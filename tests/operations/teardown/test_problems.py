@@ -12,7 +12,7 @@ import pytest
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import Stand, Witness, stand
 from tests.operations.teardown.test_cleanup import DEFINITIONS, definition, role
-from tests.operations.teardown.test_parents import SETS, parented, set_of
+from tests.operations.teardown.test_parent_removal import SETS, parented, set_of
 from tests.sandbox.controllers.clusters import QUICK, run, world
 from tests.sandbox.controllers.objects import CASCADE, application, config
 from windlass.core.platform.outcomes import Result

@@ -68,7 +68,7 @@ class RemovalContext:
 
     def object_key(self, name: str) -> ObjectKey | None:
         target = self.nodes[name].target
-        return (target.namespace or self.argocd_namespace, target.name) if isinstance(target, ApplicationRef) else None
+        return target.key(self.argocd_namespace) if isinstance(target, ApplicationRef) else None
 
 
 class RemovalSteps:

@@ -63,7 +63,7 @@ class SyncContext:
     """Parent Application of each node, as of the plan."""
 
     def object_key(self, ref: ApplicationRef) -> ObjectKey:
-        return (ref.namespace or self.argocd_namespace, ref.name)
+        return ref.key(self.argocd_namespace)
 
 
 class SyncSteps:

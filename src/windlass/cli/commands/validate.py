@@ -44,23 +44,23 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
 
 
 async def _observe_validation(settings: ClusterSettings, namespace: str, request: ValidateRequest) -> Report:
-    import asyncio  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
 
     from windlass.cli import session  # noqa: PLC0415
     from windlass.cli.observers import ObservedRun, observe_run, redact_report  # noqa: PLC0415
     from windlass.core.platform.events import PhaseStarted, RunPhase  # noqa: PLC0415
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
+    from windlass.kube.clocks import Clock  # noqa: PLC0415
     from windlass.operations.validate import validate_with_timeout  # noqa: PLC0415
 
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + settings.timeout.total_seconds()
+    monotonic = Clock().monotonic
+    deadline = monotonic() + settings.timeout.total_seconds()
     run = ObservedRun(Action.VALIDATE, settings)
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
         async with session.open_cluster(settings, namespace, settings.timeout) as cluster:
             emit(PhaseStarted(RunPhase.OBSERVE))
             complete_request = replace(request, environment=request.environment or cluster.reader.server)
-            report = redact_report(await validate_with_timeout(deadline - loop.time(), cluster, complete_request), run)
+            report = redact_report(await validate_with_timeout(deadline - monotonic(), cluster, complete_request), run)
         emit.finish(report)
         return report

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from windlass.kube.transport.calls import CallCounts, CallSender
     from windlass.kube.transport.transports import Response
 
+REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 PAGE_SIZE = 500  # objects per page of a list; limits memory use here and in the server
 WATCH_TIMEOUT = 300  # seconds; the server ends a watch after one to two times this; the jitter spreads reconnects
 WATCH_SILENCE_TIMEOUT = 90  # seconds; bookmarks come about every minute, so longer silence means a dead connection
@@ -180,7 +181,12 @@ class KubeReader:
         return response.body.decode("utf-8", "replace")
 
     async def review(self, resource: Resource, spec: RawObject, namespace: str = "") -> RawObject:
-        """Create a review (access, token, subject). This is a POST, but it changes nothing."""
+        """Create a review (access, token, subject). This is a POST, but it changes nothing.
+
+        Any other resource is refused: a reader must not be able to create an object.
+        """
+        if not resource.group.endswith(REVIEW_GROUPS) or not resource.plural.endswith("reviews"):
+            raise ValueError(f"{resource} is not a review")
         body = {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
         target = resource.in_namespace(namespace).target()
         request = Request("POST", target, JSON_BODY_HEADERS, msgspec.json.encode(body), idempotent=True)

@@ -92,5 +92,6 @@ class Ref:
         return f"{self.kind} {name}".rstrip()
 
 
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")

@@ -90,7 +90,7 @@ async def watch_events(
 
 
 def _parse_bookmark(line: bytes, problem: str, where: str) -> Bookmark:
-    """Parse a line that is not a change: return a bookmark, or raise the server's error or `BadResponse`."""
+    """Parse a line that is not a change: return a bookmark, or raise the server's error or `BadAnswer`."""
     try:
         raw = _RAW_LINE_DECODER.decode(line)
         if raw.type == "ERROR":

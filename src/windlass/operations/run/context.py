@@ -8,19 +8,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.core.log_lines import Level, LogLine
-from windlass.core.platform.reporting.reports import ApiCalls, RunRecord
 from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from windlass.argo.cd.refresher import Refresher
     from windlass.core.platform.events import EmitEvent
     from windlass.kube.clocks import Clock
     from windlass.kube.leases import ProcessLease
     from windlass.operations.observation import ObservedCluster
-    from windlass.operations.planner import RunRequest
 
 R = TypeVar("R")
 
@@ -118,19 +116,3 @@ class RunContext:
     @property
     def clock(self) -> Clock:
         return self.cluster.reader.clock
-
-    def run_record(self, request: RunRequest, started: datetime) -> RunRecord:
-        """The run as of now, for the report."""
-        counts, refreshes = self.cluster.reader.counts, self.refresher.count
-        return RunRecord(
-            action=request.action,
-            environment=request.environment,
-            scope=str(request.scope),
-            started=started,
-            finished=self.cluster.now(),
-            calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
-            run_id=self.run_id,
-            is_out_of_time=self.control.is_out_of_time,
-            was_interrupted=self.control.was_interrupted,
-            argocd_namespace=self.argocd_namespace,
-        )

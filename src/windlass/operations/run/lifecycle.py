@@ -11,15 +11,17 @@ from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
+from windlass.core.platform.reporting.reports import ApiCalls, RunRecord
 from windlass.operations.planner import plan_run
 from windlass.operations.run import run_lock
-from windlass.operations.run.context import Stopped, unwrap_exception_groups
+from windlass.operations.run.context import unwrap_exception_groups
 from windlass.operations.run.live_applications import LiveApplications
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
-    from windlass.core.platform.reporting.reports import Report, RunRecord
+    from windlass.core.platform.model.applications import Platform
+    from windlass.core.platform.reporting.reports import Report
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
 
@@ -36,8 +38,16 @@ class Run:
         self._planned: PlannedRun | None = None
         self._notices: list[str] = []
 
-    async def plan(self) -> PlannedRun:
-        return await plan_run(self.context.cluster, self.request, self.live.applications.view)
+    @asynccontextmanager
+    async def watch(self) -> AsyncIterator[None]:
+        """Watch the Applications until the context ends, and stop the run after its timeout."""
+        with unwrap_exception_groups():
+            async with self.live.watch(), self.control.stop_after(self.context.timeout):
+                yield
+
+    async def plan(self, platform: Platform | None = None) -> PlannedRun:
+        """Plan from the Applications as they are now. `platform`: with its annotations, if they were read before."""
+        return await plan_run(self.context.cluster, self.request, self.live.applications.view, platform=platform)
 
     def announce_plan(self, planned: PlannedRun) -> PlannedRun:
         """Record and emit the plan, as far as it is known now."""
@@ -62,7 +72,19 @@ class Run:
 
     def record(self) -> RunRecord:
         """The run as of now, for the report."""
-        return self.context.run_record(self.request, self._started)
+        context, counts, refreshes = self.context, self.context.cluster.reader.counts, self.context.refresher.count
+        return RunRecord(
+            action=self.request.action,
+            environment=self.request.environment,
+            scope=str(self.request.scope),
+            started=self._started,
+            finished=context.cluster.now(),
+            calls=ApiCalls(counts.total - counts.writes, counts.writes - refreshes, refreshes),
+            run_id=context.run_id,
+            is_out_of_time=self.control.is_out_of_time,
+            was_interrupted=self.control.was_interrupted,
+            argocd_namespace=context.argocd_namespace,
+        )
 
     def plan_report(self, planned: PlannedRun) -> Report:
         """Report of a run that changed nothing."""
@@ -79,20 +101,3 @@ class Run:
     def with_notices(self, report: Report) -> Report:
         stop_reasons = [self.control.stop_reason] if self.control.stop_reason else []
         return replace(report, notices=(*report.notices, *self._notices, *stop_reasons))
-
-
-async def run_to_report(
-    context: RunContext, request: RunRequest, execute: Callable[[Run], Awaitable[Report]]
-) -> Report:
-    """Execute a run while its Applications are watched; return a report however it ends.
-
-    `execute` raises `Stopped` if the run must end before it changed anything.
-    """
-    run = Run(context, request)
-    try:
-        with unwrap_exception_groups():
-            async with run.live.watch(), run.control.stop_after(context.timeout):
-                report = await execute(run)
-    except Stopped:
-        report = run.not_started_report()
-    return run.with_notices(report)

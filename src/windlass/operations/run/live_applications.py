@@ -38,9 +38,7 @@ class LiveApplications:
         self._error: KubeError | None = None
         self._cluster = context.cluster
         targets = [node.target for node in platform.applications.values()]
-        target_namespaces = {
-            ref.namespace or context.argocd_namespace for ref in targets if isinstance(ref, ApplicationRef)
-        }
+        target_namespaces = {ref.key(context.argocd_namespace)[0] for ref in targets if isinstance(ref, ApplicationRef)}
         self.namespaces = frozenset(target_namespaces | {context.argocd_namespace})
         self.applications = ApplicationsWatch(context.cluster.reader, self.namespaces, self._repeat_missed_request)
 
@@ -92,9 +90,7 @@ class LiveApplications:
     def keys_to_refresh(self, names: Collection[str]) -> set[ObjectKey]:
         """What `refresh` refreshes: these nodes and their parents, if they follow a branch, tag or version range."""
         targets = [self._platform.applications[name].target for name in names]
-        keys = {
-            (t.namespace or self._context.argocd_namespace, t.name) for t in targets if isinstance(t, ApplicationRef)
-        }
+        keys = {ref.key(self._context.argocd_namespace) for ref in targets if isinstance(ref, ApplicationRef)}
         applications = self.applications.view
         parents = {
             key
@@ -126,9 +122,11 @@ class LiveApplications:
         diagnostics: dict[str, tuple[str, ...]] = {}
         for name in names:
             target = self._platform.applications[name].target
-            key = (target.namespace or self._context.argocd_namespace, target.name)
-            if isinstance(target, ApplicationRef) and key in self.applications.view:
-                diagnostics[name] = await diagnose_application(self._cluster.reader, self.applications.view[key])
+            if not isinstance(target, ApplicationRef):
+                continue
+            application = self.applications.view.get(target.key(self._context.argocd_namespace))
+            if application is not None:
+                diagnostics[name] = await diagnose_application(self._cluster.reader, application)
         return diagnostics
 
     async def end_operations(self, writer: ApplicationWriter) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Permission
-from windlass.kube.leases import LEASE_POLL_INTERVAL, LEASES, LeaseStatus
+from windlass.kube.client.resources import LEASES
+from windlass.kube.leases import LEASE_POLL_INTERVAL, LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -46,14 +47,12 @@ async def wait_until_free(lease: ProcessLease) -> RawObject | None:
 @asynccontextmanager
 async def hold_lock(lease: ProcessLease, control: RunControl) -> AsyncIterator[LockedClient]:
     """Acquire the lock and renew it until the context ends. A stopped run stops waiting; a lost lock stops the run."""
-    while not await lease.try_acquire(await control.unless_stopped(wait_until_free(lease))):
-        pass
-    async with lease.renewed(control.fail) as client:
+    async with lease.hold(lambda: control.unless_stopped(wait_until_free(lease)), control.fail) as client:
         yield client
 
 
-def _locked_error(lease: ProcessLease, found: RawObject) -> Locked:
-    spec = found.get("spec") or {}
+def _locked_error(lease: ProcessLease, held: RawObject) -> Locked:
+    spec = held.get("spec") or {}
     holder = f"run {spec.get('holderIdentity') or 'of somebody else'}"
     since = f", since {spec['acquireTime']}" if spec.get("acquireTime") else ""
     hint = "wait for it to end; a run that died gives way after 15 s"

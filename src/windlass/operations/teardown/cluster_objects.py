@@ -29,7 +29,7 @@ class ClusterObjects:
 
     async def list_all(self) -> PresentObjects:
         """List every object of every kind that can be listed."""
-        return _observed(await self.inventory.list_all())
+        return _present_objects(await self.inventory.list_all())
 
     async def find_objects(self, keys: Collection[ResourceKey]) -> PresentObjects:
         """Return those of these objects that exist.
@@ -44,7 +44,7 @@ class ClusterObjects:
                 refs[resource.in_namespace(key.namespace) if resource.namespaced else resource.everywhere] = None
             elif self.inventory.is_unavailable(key.group):
                 unreadable.append(str(key))
-        present = _observed(await self.inventory.list_collections(refs))
+        present = _present_objects(await self.inventory.list_collections(refs))
         objects = tuple(found for found in present.objects if found.key in requested)
         return PresentObjects(objects, (*present.unreadable, *unreadable))
 
@@ -61,6 +61,6 @@ def unreadable_notice(unreadable: Collection[str]) -> str:
     return f"could not be looked at, so nobody can say what of it is left: {', '.join(sorted(unreadable))}"
 
 
-def _observed(listing: InventoryListing) -> PresentObjects:
+def _present_objects(listing: InventoryListing) -> PresentObjects:
     objects = tuple(observed_object(each.resource, each.metadata) for each in listing.objects)
     return PresentObjects(objects, listing.unreadable)

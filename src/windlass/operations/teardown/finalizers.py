@@ -9,7 +9,7 @@ from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.finalizers import FinalizerController, find_controller
 from windlass.kube.api_errors import ApiError, NotFound
 from windlass.kube.client.readers import Selection
-from windlass.kube.leases import LEASES
+from windlass.kube.client.resources import LEASES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterator

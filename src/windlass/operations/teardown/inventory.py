@@ -101,9 +101,7 @@ def build_inventory(
 ) -> TeardownInventory:
     platform = planned.platform
     targets = {name: node.target for name, node in platform.applications.items()}
-    all_keys = {
-        name: (t.namespace or argocd_namespace, t.name) for name, t in targets.items() if isinstance(t, ApplicationRef)
-    }
+    all_keys = {name: ref.key(argocd_namespace) for name, ref in targets.items() if isinstance(ref, ApplicationRef)}
     selected = scopes.selected_nodes(platform, scope)
     keys_by_node = {name: key for name, key in all_keys.items() if name in selected}
     parent_keys = {

@@ -24,7 +24,8 @@ from windlass.kube.api_errors import KubeError
 from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.planner import parent_removal_notices
 from windlass.operations.run import run_lock
-from windlass.operations.run.lifecycle import run_to_report
+from windlass.operations.run.context import Stopped
+from windlass.operations.run.lifecycle import Run
 from windlass.operations.teardown.affected_volumes import AffectedVolumes, check_policy, find_affected_volumes
 from windlass.operations.teardown.cleanup import Cleanup
 from windlass.operations.teardown.cluster_objects import open_cluster_objects, unreadable_notice
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
-    from windlass.operations.run.lifecycle import Run
     from windlass.operations.teardown.cluster_objects import ClusterObjects
     from windlass.operations.teardown.inventory import TeardownInventory
     from windlass.operations.teardown.orphans import OrphanReport
@@ -65,7 +65,13 @@ class TeardownResult:
 
 
 async def teardown(context: RunContext, request: RunRequest) -> Report:
-    return await run_to_report(context, request, _teardown)
+    run = Run(context, request)
+    try:
+        async with run.watch():
+            report = await _teardown(run)
+    except Stopped:
+        report = run.not_started_report()
+    return run.with_notices(report)
 
 
 async def _teardown(run: Run) -> Report:

@@ -53,8 +53,7 @@ class ApiServer:
         """Open watches by id, oldest first."""
         self._last_watch_id = 0
         self._read_handler = ReadHandler(self.store)
-        self._write_handler = WriteHandler(self.store, clock)
-        self._write_handler.admit = self._admit
+        self._write_handler = WriteHandler(self.store, clock, self._admit)
         self._delete_handler = DeleteHandler(self.store, clock)
         self._verbs = {
             "get": self._read_handler.get,

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 
 
 class WriteHandler:
-    def __init__(self, store: Store, clock: SandboxClock) -> None:
+    def __init__(
+        self, store: Store, clock: SandboxClock, admit: Callable[[ApiRequest, Body | None, Body], None]
+    ) -> None:
+        """`admit` gets the request, the object before and after; it raises to reject the write, or modifies `after`."""
         self._store = store
         self._clock = clock
-        self.admit: Callable[[ApiRequest, Body | None, Body], None] = lambda ask, before, after: None
-        """Admission of a write (request, before, after): raises to reject it, may modify `after`."""
+        self._admit = admit
 
     def create(self, request: ApiRequest) -> ApiResult:
         body = object_meta.decode_object(request, request.body)
@@ -213,7 +215,7 @@ class WriteHandler:
             errors += name_rules.metadata_errors(kind, after["metadata"], before["metadata"])
         if errors:
             raise api_status.invalid(kind, after["metadata"]["name"], errors)
-        self.admit(request, before, after)
+        self._admit(request, before, after)
 
     def _commit(self, request: ApiRequest, old: StoredObject | None, body: Body) -> StoredObject | Body:
         """Store the object, or remove it if its deletion has nothing left to wait for. A dry run changes nothing."""

@@ -52,6 +52,10 @@ class ApplicationRef:
     name: str
     namespace: str | None = None
 
+    def key(self, argocd_namespace: str) -> tuple[str, str]:
+        """Namespace and name."""
+        return (self.namespace or argocd_namespace, self.name)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 

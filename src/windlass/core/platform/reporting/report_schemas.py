@@ -194,7 +194,7 @@ def _object_schema(dataclass_type: type) -> dict[str, Any]:
 
 
 def _type_schema(hint: Any) -> dict[str, Any]:
-    """The schema of a field's type; must match what `documents.plain` writes."""
+    """The schema of a field's type; must match what `documents.to_json` writes."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is UnionType:
         (other,) = (each for each in arguments if each is not NoneType)

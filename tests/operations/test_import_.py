@@ -8,7 +8,7 @@ import pytest
 
 from tests.operations import brownfields
 from tests.operations.brownfields import APPS, FILES, NEEDS, SETS, STACKS, TARGETS, child
-from tests.operations.clusters import after, begin, cluster, patch
+from tests.operations.clusters import after, begin, cluster
 from tests.sandbox.controllers.clusters import QUICK, run, world
 from tests.sandbox.controllers.objects import CASCADE, URL, application
 from windlass.core.platform.drafting.platform_yaml import render_platform
@@ -17,7 +17,7 @@ from windlass.kube.api_errors import Forbidden
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.transport.calls import CallSender
 from windlass.operations.import_ import import_platform
-from windlass.operations.observation import ObservedCluster, observe, observe_all_applications
+from windlass.operations.observation import ObservedCluster
 from windlass.sandbox.apiserver.requests import UserInfo
 from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.settings.platform_files import PlatformFile
@@ -205,20 +205,5 @@ def test_somebody_without_rights_is_told() -> None:
             await brownfield(w)
             with pytest.raises(Forbidden):
                 await imported_by_jane(w, "sets")
-
-    run(main())
-
-
-def test_annotations_are_observed_in_scope_or_not() -> None:
-    async def main() -> None:
-        async with world() as w:
-            await begin(w, {}, application("web"), application("api"), application("db"))
-            await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": "db, api"}}})
-            await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": ""}}}, "api")
-            platform, everything = await observe_all_applications(cluster(w))
-            assert everything.annotated_dependencies == {"web": ("db", "api"), "api": ()}
-            assert (
-                await observe(cluster(w), platform, ["db"])
-            ).annotated_dependencies == everything.annotated_dependencies
 
     run(main())

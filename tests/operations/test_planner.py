@@ -9,11 +9,13 @@ import pytest
 
 from tests.builders import platform
 from tests.operations.clusters import begin, cluster, patch
+from tests.run_contexts import run_context
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import application, config
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
+from windlass.operations.deploy import deploy
 from windlass.operations.plan import plan
 from windlass.operations.planner import RunRequest
 
@@ -45,3 +47,18 @@ def test_the_file_wins() -> None:
 def test_a_name_that_does_not_exist_is_refused() -> None:
     with pytest.raises(InvalidInput, match="nothing"):
         steps("nothing")
+
+
+def test_an_invalid_annotation_is_refused_before_anything_is_written() -> None:
+    """Its branch may have moved, so a valid one would ask Argo CD for a refresh first."""
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            await begin(w, {"web/all.yaml": [config("web")]}, application("web"))
+            await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": "nothing"}}})
+            before = len(w.sandbox.server.journal.writes())
+            with pytest.raises(InvalidInput, match="nothing"):
+                await deploy(run_context(w.kube), RunRequest(Action.DEPLOY, "staging", platform("web:"), Scope()))
+            assert len(w.sandbox.server.journal.writes()) == before
+
+    clusters.run(main())
