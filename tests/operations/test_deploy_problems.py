@@ -23,7 +23,7 @@ from windlass.core.platform.reporting.reports import Action
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Unpermitted
 from windlass.operations import deploy, validate
-from windlass.operations import plan as planning
+from windlass.operations import plan as plan_operation
 from windlass.operations.observation import NoNamespace
 from windlass.operations.planner import Moved, RunRequest
 from windlass.operations.run.context import RunContext, RunControl
@@ -154,7 +154,7 @@ def test_a_plan_writes_nothing(action: Action) -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
             wish = RunRequest(action, "staging", builders.platform("web:"), Scope())
-            found = await planning.plan(cluster(w), wish)
+            found = await plan_operation.plan(cluster(w), wish)
             assert [step.name for step in found.plan.steps] == ["web"]
             assert w.kube.counts.writes == 0
 
@@ -173,7 +173,7 @@ def test_a_namespace_that_is_not_there_is_told_before_anything_is_changed(action
         match action:
             case "plan":
                 wish = RunRequest(Action.DEPLOY, "staging", platform, Scope())
-                await planning.plan(replace(cluster(w), argocd_namespace="argo-cd"), wish)
+                await plan_operation.plan(replace(cluster(w), argocd_namespace="argo-cd"), wish)
             case "validate":
                 await validate.validate(
                     replace(cluster(w), argocd_namespace="argo-cd"), validate.ValidateRequest("staging", platform, SOME)
@@ -201,7 +201,7 @@ def test_who_may_not_look_at_the_namespace_may_still_be_right() -> None:
         async with clusters.world() as w:
             w.sandbox.server.faults.add(Fault(verb="get", kind="namespaces", code=403, reason="Forbidden", times=None))
             wish = RunRequest(Action.DEPLOY, "staging", builders.platform("web:"), Scope())
-            assert (await planning.plan(cluster(w), wish)).plan.steps
+            assert (await plan_operation.plan(cluster(w), wish)).plan.steps
 
     clusters.run(main())
 

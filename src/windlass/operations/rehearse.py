@@ -116,12 +116,12 @@ async def _run_rehearsal(request: RehearsalRequest) -> Rehearsal:
         if not request.has_faults:
             return Rehearsal(request, await _deploy(cluster, platform, request.scope, request.timeout))
         seconds = graph.critical_path(platform.expected_durations).duration.total_seconds()
-        disturbance = random_faults.draw_faults(
+        faults = random_faults.draw_faults(
             cluster.sandbox.clock, simulated_cluster.CLIENT_USER.name, graph.names, seconds
         )
-        cluster.inject_faults(disturbance)
+        cluster.inject_faults(faults)
         report = await _deploy(cluster, platform, request.scope, request.timeout)
-        return Rehearsal(request, report, disturbance.hits)
+        return Rehearsal(request, report, faults.hits)
 
 
 def _workload_profiles(request: RehearsalRequest) -> dict[str, WorkloadProfile]:

@@ -14,7 +14,7 @@ from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.operations import deploy
-from windlass.operations import plan as planning
+from windlass.operations import plan as plan_operation
 from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.teardown import teardown
@@ -74,7 +74,7 @@ class Stand:
     async def foretold(self, policy: VolumePolicy) -> Report:
         everything = parse_scope("platform")
         wish = RunRequest(Action.TEARDOWN, "development", self.platform, everything, volume_policy=policy)
-        return (await planning.plan(self.access().cluster, wish)).report
+        return (await plan_operation.plan(self.access().cluster, wish)).report
 
     def writes(self) -> list[JournalEntry]:
         """Of ours."""

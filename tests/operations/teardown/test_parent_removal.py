@@ -12,7 +12,7 @@ from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import CASCADE, URL, application, config
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.reporting.reports import Action
-from windlass.operations import plan as planning
+from windlass.operations import plan as plan_operation
 from windlass.operations.planner import RunRequest
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.argocd.repositories import MemoryRepository
@@ -78,7 +78,7 @@ def test_the_plan_names_parents_that_would_go_or_stand_in_the_way(
         async with world() as w:
             s = await parented(w, "web; api", {"apps": ["web", "api"]})
             wish = RunRequest(Action.TEARDOWN, "development", s.platform, parse_scope(scope))
-            report = (await planning.plan(cluster(w), wish)).report
+            report = (await plan_operation.plan(cluster(w), wish)).report
             assert (report.summary.exit_code, len(report.notices), len(report.unmet)) == (code, notices, in_the_way)
             told = (*report.notices, *(each.name for each in report.unmet))
             assert told[0].startswith("Application argocd/apps (argoproj.io)")

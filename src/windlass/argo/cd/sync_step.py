@@ -209,11 +209,11 @@ class _SyncAttempt:
 
     def _timeout_failure(self, state: ApplicationState, wait: Wait) -> Failed | None:
         """Failure if no sync could be requested within the timeout; error conditions have a shorter grace period."""
-        patience, waited = self._node.timing, self._context.now() - self._started
-        if wait.reason is Reason.NOT_COMPARED and state.errors and waited >= patience.degraded_grace:
+        timing, waited = self._node.timing, self._context.now() - self._started
+        if wait.reason is Reason.NOT_COMPARED and state.errors and waited >= timing.degraded_grace:
             return Failed(Reason.ERROR_CONDITION, str(state.errors[0]))
         if self._is_timed_out():
-            detail = f"{wait.detail}, after {patience.sync.total_seconds():g} s"
+            detail = f"{wait.detail}, after {timing.sync.total_seconds():g} s"
             return Failed(wait.reason, detail, is_final=wait.reason is Reason.DELETING)
         return None
 

@@ -34,10 +34,10 @@ def rehearse(source: SettingsSource, /, form: str, **options: Any) -> int:
     Exit codes: 0 it went as asked, with what --fail names failing; 1 something else did not become healthy.
     """
     from windlass.cli.views import rehearsal as rehearsal_views  # noqa: PLC0415
-    from windlass.operations import rehearse as rehearsing  # noqa: PLC0415 - loads the simulation
+    from windlass.operations import rehearse as rehearse_operation  # noqa: PLC0415 - loads the simulation
 
     settings = source.settings(options)
-    request = rehearsing.RehearsalRequest(
+    request = rehearse_operation.RehearsalRequest(
         platform=settings.platform,
         scope=settings.scope,
         failing_nodes=tuple(sorted(set(options["fail"]))),
@@ -46,6 +46,6 @@ def rehearse(source: SettingsSource, /, form: str, **options: Any) -> int:
         has_faults=options["faults"],
         timeout=settings.cluster.timeout,
     )
-    rehearsal = rehearsing.rehearse(request)
+    rehearsal = rehearse_operation.rehearse(request)
     click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
     return rehearsal.exit_code

@@ -75,7 +75,7 @@ async def _connect_and_wait(
 
     from windlass.cli import session  # noqa: PLC0415
     from windlass.kube.clocks import Clock  # noqa: PLC0415
-    from windlass.operations import wait as waiting  # noqa: PLC0415
+    from windlass.operations import wait as wait_operation  # noqa: PLC0415
 
     monotonic = Clock().monotonic
     async with AsyncExitStack() as stack:
@@ -83,6 +83,6 @@ async def _connect_and_wait(
         async with session.time_limit(request.timeout):
             cluster = await stack.enter_async_context(session.open_cluster(settings))
         remaining_request = replace(request, timeout=request.timeout - timedelta(seconds=monotonic() - started))
-        return await waiting.wait(
+        return await wait_operation.wait(
             cluster, remaining_request, lambda detail: click.echo(f"waiting: {redact(detail)}", err=True)
         )

@@ -103,7 +103,7 @@ class Forecast:
 
 
 def compute_forecast(state: LiveState, now: float) -> Forecast:
-    blocked = _blocked(state)
+    blocked = _blocked_nodes(state)
     statuses = _node_statuses(state, blocked)
     if state.plan is None:
         return Forecast(statuses, blocked, {}, None)
@@ -139,7 +139,7 @@ def _outcome_status(outcome: Outcome) -> NodeStatus:
     return NodeStatus.WAITING if outcome.result is Result.NOT_STARTED else NodeStatus.FAILED
 
 
-def _blocked(state: LiveState) -> Mapping[str, frozenset[str]]:
+def _blocked_nodes(state: LiveState) -> Mapping[str, frozenset[str]]:
     failed = [name for name, outcome in state.outcomes.items() if _outcome_status(outcome) is NodeStatus.FAILED]
     dependents = state.plan.graph.reversed() if state.plan and failed else Graph({})
     return {

@@ -85,7 +85,7 @@ class DeleteHandler:
                 why = f"the {field} in the precondition ({expected}) does not match the {field} in record ({actual})"
                 raise api_status.conflict(request.kind, stored.name, f"{why}. The object might have been {guess}")
         if request.kind.id == "namespaces" and stored.name in PROTECTED_NAMESPACES:
-            raise api_status.forbidden(request.kind, stored.name, "this namespace may not be deleted")
+            raise api_status.forbidden_error(request.kind, stored.name, "this namespace may not be deleted")
 
 
 def _grace_period(request: ApiRequest, body: Body) -> int:

@@ -125,7 +125,7 @@ class ReadHandler:
         if options.version_match == "Exact":
             version = int(options.resource_version)
             if version < self._store.oldest_version:
-                raise api_status.expired("The resourceVersion for the provided list is too old.")
+                raise api_status.expired_error("The resourceVersion for the provided list is too old.")
             return version, ""
         return (current if stale_version is None else stale_version), ""
 
@@ -138,7 +138,7 @@ class ReadHandler:
         if token.rv == -1:
             return self._store.version, token.start
         if token.rv < self._store.oldest_version:
-            error = api_status.expired(CONTINUE_EXPIRED_MESSAGE)
+            error = api_status.expired_error(CONTINUE_EXPIRED_MESSAGE)
             error.list_meta = {"continue": _encode_continue(-1, token.start)}
             raise error
         return token.rv, token.start

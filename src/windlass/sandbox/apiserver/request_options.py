@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from windlass.sandbox.apiserver.objects import patches
 from windlass.sandbox.apiserver.requests import RequestOptions
 from windlass.sandbox.apiserver.wire import api_status
-from windlass.sandbox.apiserver.wire.api_status import FieldError, bad_request, forbidden_field, unsupported
+from windlass.sandbox.apiserver.wire.api_status import FieldError, bad_request, forbidden_field, unsupported_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,11 +23,11 @@ def parse_write_options(query: Mapping[str, str], verb: str, patch: str) -> Requ
     errors = _dry_run_errors([query["dryRun"]] if query.get("dryRun") else [])
     validation, manager = query.get("fieldValidation", ""), query.get("fieldManager", "")
     if validation not in FIELD_VALIDATIONS:
-        errors.append(unsupported("fieldValidation", validation, FIELD_VALIDATIONS))
+        errors.append(unsupported_error("fieldValidation", validation, FIELD_VALIDATIONS))
     errors += _manager_errors(manager)
     force = query.get("force") in _TRUE_VALUES
     if patch == patches.APPLY_PATCH and not manager:
-        errors.append(api_status.required("fieldManager", "is required for apply patch"))
+        errors.append(api_status.required_error("fieldManager", "is required for apply patch"))
     if force and patch != patches.APPLY_PATCH:
         errors.append(forbidden_field("force", "may not be specified for non-apply patch"))
     if errors:
@@ -66,7 +66,7 @@ def parse_delete_options(query: Mapping[str, str], body: Any) -> RequestOptions:
     dry_run = options.get("dryRun") or []
     errors = _dry_run_errors([dry_run] if isinstance(dry_run, str) else dry_run)
     if policy and policy not in PROPAGATION_POLICIES:
-        errors.append(unsupported("propagationPolicy", policy, PROPAGATION_POLICIES))
+        errors.append(unsupported_error("propagationPolicy", policy, PROPAGATION_POLICIES))
     if errors:
         raise api_status.invalid_options("DeleteOptions", errors)
     return RequestOptions(
@@ -101,7 +101,7 @@ def _match_errors(version: str, match: str) -> list[FieldError]:
     if match and not version:
         return [forbidden_field(VERSION_MATCH, f"{VERSION_MATCH} is forbidden unless resourceVersion is provided")]
     if match not in {"", "Exact", "NotOlderThan"}:
-        return [unsupported(VERSION_MATCH, match, ("", "Exact", "NotOlderThan"))]
+        return [unsupported_error(VERSION_MATCH, match, ("", "Exact", "NotOlderThan"))]
     if match == "Exact" and version == "0":
         return [forbidden_field(VERSION_MATCH, f'{VERSION_MATCH} "exact" is forbidden for resourceVersion "0"')]
     return []

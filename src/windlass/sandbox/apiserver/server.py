@@ -185,7 +185,9 @@ class ApiServer:
             account = after["spec"]["serviceAccountName"]
             if self.store.get("serviceaccounts", request.namespace, account) is None:
                 why = f'{request.namespace}/{account}: serviceaccount "{account}" not found'
-                raise api_status.forbidden(kind, after["metadata"]["name"], f"error looking up service account {why}")
+                raise api_status.forbidden_error(
+                    kind, after["metadata"]["name"], f"error looking up service account {why}"
+                )
         if kind.id != custom_resources.CRD_KIND_ID:
             return
         errors = custom_resources.errors(after)

@@ -70,7 +70,9 @@ class ServedWatch:
             if self._disruption == "silent":
                 await asyncio.Event().wait()
             if self._disruption == "expired":
-                yield self._error_line(api_status.expired("The resourceVersion for the provided watch is too old."))
+                yield self._error_line(
+                    api_status.expired_error("The resourceVersion for the provided watch is too old.")
+                )
         finally:
             stop()
 
@@ -90,7 +92,7 @@ class ServedWatch:
         oldest = self._store.oldest_kind_version(kind.id)
         if int(version) < oldest:
             self._disruption = "expired already"
-            return iter([self._error_line(api_status.expired(f"too old resource version: {version} ({oldest})"))])
+            return iter([self._error_line(api_status.expired_error(f"too old resource version: {version} ({oldest})"))])
         missed = self._store.changes_since(kind.id, int(version))
         self._pending.extend(c for c in missed if self.request.namespace in {"", c.new.namespace})
         return iter(())

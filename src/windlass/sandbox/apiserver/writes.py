@@ -198,7 +198,7 @@ class WriteHandler:
             raise api_status.StatusError(404, "NotFound", message, details)
         if b'"deletionTimestamp"' in found.tail and found.body["metadata"].get("deletionTimestamp"):
             why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            error = api_status.forbidden(kind, name, why)
+            error = api_status.forbidden_error(kind, name, why)
             message = f"namespace {namespace} is being terminated"
             cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
             error.details = {**(error.details or {}), "causes": [cause]}

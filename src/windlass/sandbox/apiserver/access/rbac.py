@@ -67,7 +67,7 @@ class RbacAuthorizer:
             return
         where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
         what = f'cannot {attributes.verb} resource "{attributes.resource}" in API group "{attributes.group}" {where}'
-        raise api_status.forbidden(request.kind, request.name, f'User "{request.user.name}" {what}')
+        raise api_status.forbidden_error(request.kind, request.name, f'User "{request.user.name}" {what}')
 
     def authorize_path(self, user: UserInfo, path: str) -> None:
         if not self.allows(user, AuthorizationAttributes(verb="get", path=path)):
@@ -97,7 +97,7 @@ class RbacAuthorizer:
             user = request.user
             why = f'user "{user.name}" (groups={list(user.groups)}) is attempting to grant RBAC permissions '
             name = after["metadata"]["name"]
-            raise api_status.forbidden(request.kind, name, f"{why}not currently held:\n{listed}")
+            raise api_status.forbidden_error(request.kind, name, f"{why}not currently held:\n{listed}")
 
     def _holds_permissions(self, request: ApiRequest, rule: Body) -> bool:
         triples = product(rule.get("verbs") or (), rule.get("apiGroups") or (), rule.get("resources") or ())

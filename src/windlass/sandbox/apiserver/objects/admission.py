@@ -12,7 +12,7 @@ from windlass.sandbox.apiserver.wire.api_status import (
     duplicate,
     forbidden_field,
     invalid_value,
-    required,
+    required_error,
     too_long,
 )
 
@@ -142,7 +142,7 @@ def _service_errors(body: Body) -> list[FieldError]:
     for index, port in enumerate(ports):
         where, name = f"spec.ports[{index}]", port.get("name", "")
         if len(ports) > 1 and not name:
-            problems.append(required(f"{where}.name"))
+            problems.append(required_error(f"{where}.name"))
         elif name in seen:
             problems.append(duplicate(f"{where}.name", name))
         seen.add(name)
@@ -180,7 +180,7 @@ VALIDATORS: dict[str, Callable[[Body], list[FieldError]]] = {
 
 def _selector_errors(spec: Body) -> list[FieldError]:
     if "selector" not in spec:
-        return [required("spec.selector")]
+        return [required_error("spec.selector")]
     labels = spec.get("template", {}).get("metadata", {}).get("labels", {})
     match_labels = spec["selector"].get("matchLabels", {})
     if any(labels.get(name) != value for name, value in match_labels.items()):
@@ -193,11 +193,11 @@ def _selector_errors(spec: Body) -> list[FieldError]:
 def _container_errors(pod_spec: Body, path: str) -> list[FieldError]:
     containers = pod_spec.get("containers")
     if not containers:
-        return [required(f"{path}.containers")]
+        return [required_error(f"{path}.containers")]
     problems, seen = [], set()
     for index, container in enumerate(containers):
         where, name = f"{path}.containers[{index}]", container.get("name")
-        problems += [required(f"{where}.{field}") for field in ("name", "image") if not container.get(field)]
+        problems += [required_error(f"{where}.{field}") for field in ("name", "image") if not container.get(field)]
         if name in seen:
             problems.append(duplicate(f"{where}.name", name))
         seen.add(name)

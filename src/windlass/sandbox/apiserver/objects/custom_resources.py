@@ -71,7 +71,7 @@ def errors(definition: Body) -> list[FieldError]:
         why = 'must be spec.names.plural+"."+spec.group'
         problems.append(api_status.invalid_value("metadata.name", definition["metadata"]["name"], why))
     if spec.get("scope") not in {"Cluster", "Namespaced"}:
-        problems.append(api_status.unsupported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced")))
+        problems.append(api_status.unsupported_error("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced")))
     if sum(bool(version.get("storage")) for version in spec.get("versions", ())) != 1:
         problems.append(
             api_status.invalid_value("spec.versions", "", "must have exactly one version marked as storage version")
@@ -86,9 +86,11 @@ def _version_errors(version: Body, where: str) -> list[FieldError]:
     scale = (version.get("subresources") or {}).get("scale") or {}
     problems = []
     if schema is None:
-        return [api_status.required(where, "schemas are required")]
+        return [api_status.required_error(where, "schemas are required")]
     if not schema.get("type"):
-        problems.append(api_status.required("spec.validation.openAPIV3Schema.type", "must not be empty at the root"))
+        problems.append(
+            api_status.required_error("spec.validation.openAPIV3Schema.type", "must not be empty at the root")
+        )
     if scale and not scale.get("specReplicasPath", "").startswith(".spec."):
         path = scale.get("specReplicasPath", "")
         problems.append(

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from windlass.sandbox.apiserver.wire import api_status
-from windlass.sandbox.apiserver.wire.api_status import FieldError, invalid_value, required
+from windlass.sandbox.apiserver.wire.api_status import FieldError, invalid_value, required_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def metadata_errors(kind: ServedKind, meta: Body, previous: Body | None = None) 
 def _name_errors(kind: ServedKind, name: str) -> Iterator[FieldError]:
     where, is_label = "metadata.name", kind.plural in LABEL_NAMED_KINDS and not kind.is_custom
     if not name:
-        yield required(where, "name or generateName is required")
+        yield required_error(where, "name or generateName is required")
     elif kind.group == "rbac.authorization.k8s.io":
         return
     elif not re.fullmatch(LABEL if is_label else SUBDOMAIN, name):

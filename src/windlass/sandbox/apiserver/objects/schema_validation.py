@@ -14,9 +14,9 @@ from windlass.sandbox.apiserver.wire.api_status import (
     FieldError,
     duplicate,
     invalid_value,
-    required,
+    required_error,
     too_long,
-    unsupported,
+    unsupported_error,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _validate(value: Any, node: SchemaNode, path: str, previous: Any, problems: 
         problems.append(invalid_value(path or "<nil>", name, message, reason="FieldValueTypeInvalid"))
         return
     if node.enum is not None and value not in node.enum:
-        problems.append(unsupported(path, value, node.enum))
+        problems.append(unsupported_error(path, value, node.enum))
     if isinstance(value, dict):
         _validate_object(value, node, path, previous, problems)
     elif isinstance(value, list):
@@ -96,7 +96,7 @@ def _validate_object(
     value: dict[str, Any], node: SchemaNode, path: str, previous: Any, problems: list[FieldError]
 ) -> None:
     previous_fields = as_mapping(previous)
-    problems += [required(child_path(path, name)) for name in node.required if name not in value]
+    problems += [required_error(child_path(path, name)) for name in node.required if name not in value]
     for name, child in value.items():
         previous_child = previous_fields.get(name)
         if (child is None or child != previous_child) and constrains_values(schema := node.field_schema(name)):

@@ -59,7 +59,7 @@ class FieldError:
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
 
-def required(field: str, message: str = "") -> FieldError:
+def required_error(field: str, message: str = "") -> FieldError:
     return FieldError("FieldValueRequired", field, f"Required value: {message}" if message else "Required value")
 
 
@@ -71,7 +71,7 @@ def forbidden_field(field: str, message: str) -> FieldError:
     return FieldError("FieldValueForbidden", field, f"Forbidden: {message}")
 
 
-def unsupported(field: str, value: Any, choices: Sequence[str]) -> FieldError:
+def unsupported_error(field: str, value: Any, choices: Sequence[str]) -> FieldError:
     supported = ", ".join(f'"{choice}"' for choice in choices)
     return FieldError(
         "FieldValueNotSupported", field, f"Unsupported value: {format_value(value)}: supported values: {supported}"
@@ -135,7 +135,7 @@ def decoding_error(kind: KindNames, why: str) -> StatusError:
     return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
 
 
-def forbidden(kind: KindNames, name: str, why: str) -> StatusError:
+def forbidden_error(kind: KindNames, name: str, why: str) -> StatusError:
     subject = f'{kind.id} "{name}"' if name else kind.id
     return StatusError(
         403,
@@ -178,7 +178,7 @@ def internal_error(message: str) -> StatusError:
     return StatusError(500, "", message)
 
 
-def expired(message: str) -> StatusError:
+def expired_error(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
