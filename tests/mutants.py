@@ -220,7 +220,7 @@ MUTANTS = (
     ),
     Mutant(
         "a write without the lock", "one run", LEASE,
-        "        self._lease.check()\n",
+        "        self._check_write = lease.check\n",
         "",
         STEP,
     ),

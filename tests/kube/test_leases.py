@@ -10,6 +10,7 @@ from tests.run_contexts import run_lease
 from tests.sandbox.controllers import clusters
 from windlass.kube.client.resources import Resource
 from windlass.kube.leases import RENEW_DEADLINE, LockedClient, LockLost
+from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,5 +64,19 @@ def test_a_reader_creates_reviews_and_nothing_else() -> None:
     async def main(w: World) -> None:
         with pytest.raises(ValueError, match="is not a review"):
             await w.kube.review(CONFIG_MAPS, {})
+
+    on_a_cluster(main)
+
+
+def test_the_lease_is_checked_again_before_a_write_is_repeated() -> None:
+    async def main(w: World) -> None:
+        async with run_lease(w.kube, "one").hold(absent, ignore) as client:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, times=None))
+            w.sandbox.server.faults.add(
+                Fault(verb="create", kind="configmaps", code=429, retry_after=int(RENEW_DEADLINE) + 2)
+            )
+            with pytest.raises(LockLost):
+                await client.create(CONFIG_MAPS.in_namespace("default"), BODY)
+        assert await w.sandbox.client().find("configmaps", "one", "default") is None
 
     on_a_cluster(main)

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import AlreadyExists, Conflict, KubeError, NotFound
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from windlass.kube.client.objects import RawObject
-    from windlass.kube.client.resources import Query, Ref
+    from windlass.kube.client.resources import Ref
     from windlass.kube.clocks import Clock
 
 LEASE_DURATION = 15.0  # seconds without a renewal after which a holder counts as dead
@@ -207,17 +207,11 @@ class ProcessLease:
 
 
 class LockedClient(KubeClient):
-    """A client made from a held lease: each write first checks that the lease was renewed in time."""
+    """A client made from a lease: before each attempt of a write it checks that the lease is held."""
 
     def __init__(self, client: KubeClient, lease: ProcessLease) -> None:
         super().__init__(client._sender, field_manager=client._field_manager)  # noqa: SLF001 - the client it replaces
-        self._lease = lease
-
-    async def _write(
-        self, verb: str, method: str, ref: Ref, body: tuple[Any, Any], query: Query, idempotent: bool = False
-    ) -> RawObject:
-        self._lease.check()
-        return await super()._write(verb, method, ref, body, query, idempotent)
+        self._check_write = lease.check
 
 
 def holder_of(lease: RawObject) -> str:

@@ -13,7 +13,7 @@ from windlass.kube.transport.calls import Call
 from windlass.kube.transport.transports import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from windlass.kube.client.objects import PropagationPolicy, RawObject
     from windlass.kube.client.resources import Query, Ref
@@ -31,6 +31,7 @@ class KubeClient(KubeReader):
     def __init__(self, sender: CallSender, *, field_manager: str = "windlass") -> None:
         super().__init__(sender)
         self._field_manager = field_manager
+        self._check_write: Callable[[], None] | None = None
 
     async def create(self, ref: Ref, item: RawObject, *, dry_run: bool = False) -> RawObject:
         """Create an object in a collection, or on a subresource.
@@ -114,6 +115,6 @@ class KubeClient(KubeReader):
     ) -> RawObject:
         headers, item = body
         request = Request(method, ref.target(query), headers, msgspec.json.encode(item), idempotent)
-        call = Call(verb, ref.kind, request)
+        call = Call(verb, ref.kind, request, self._check_write)
         result: RawObject = self._decode(call, await self._sender.send(call), _OBJECT_DECODER)
         return result

@@ -20,7 +20,7 @@ from windlass.kube.clocks import Clock
 from windlass.kube.transport.retries import backoff, is_retryable, retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from windlass.kube.transport.transports import ByteStream, Request, Response, Transport
 
@@ -79,6 +79,8 @@ class Call:
     verb: str
     kind: str
     request: Request
+    check: Callable[[], None] | None = None
+    """Called before each attempt, retries included; raises if the request must not be sent any more."""
 
 
 class CallSender:
@@ -123,6 +125,8 @@ class CallSender:
 
     async def _exchange(self, call: Call) -> Response:
         await self._bucket.take()
+        if call.check is not None:
+            call.check()
         self.counts.by_verb_and_kind[call.verb, call.kind] += 1
         return await self.transport.exchange(call.request)
 
