@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
 
-from windlass.cli.main import COMMANDS, load_command, main
+from windlass.cli.main import COMMANDS, NonEmptyText, load_command, main
 
 HEAVY = [
     "aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl", "structlog", "prometheus_client", "rich", "lupa",
@@ -35,6 +36,27 @@ print([name for name in {HEAVY} if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+TEXT_OPTIONS = [
+    (name, parameter.opts[0])
+    for name in COMMANDS
+    for parameter in load_command(name).params
+    if isinstance(parameter, click.Option) and isinstance(parameter.type, NonEmptyText)
+]
+
+
+@pytest.mark.parametrize(("command", "option"), TEXT_OPTIONS)
+def test_an_option_that_is_given_empty_is_refused(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["web"] if command == "wait" else []
+    assert main([command, *arguments, option, ""], {}) == 3
+    assert f"Invalid value for '{option}': must not be empty" in capsys.readouterr().err
+
+
+def test_every_command_with_a_scope_or_a_plan_is_among_them() -> None:
+    assert {("deploy", "--plan"), ("deploy", "--scope"), ("teardown", "--scope"), ("lint", "--dag")} <= {*TEXT_OPTIONS}
 
 
 def test_the_list_of_commands_imports_none() -> None:

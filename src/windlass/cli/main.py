@@ -67,10 +67,22 @@ These start from settings and a cluster. The other commands are what a recommend
 """
 
 
+class NonEmptyText(click.types.StringParamType):
+    """Refuses an empty value: it is a shell variable that was not set, and ignoring it would widen what a run does."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "":
+            self.fail("must not be empty; leave it out to use the default", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def load_command(name: str) -> click.Command:
     module, _ = COMMANDS[name]
     command = getattr(import_module(f"windlass.cli.commands.{module}"), module)
     assert isinstance(command, click.Command)
+    for parameter in command.params:
+        if isinstance(parameter.type, click.types.StringParamType):
+            parameter.type = NonEmptyText()
     return command
 
 
