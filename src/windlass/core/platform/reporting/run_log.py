@@ -54,7 +54,7 @@ def event_lines(event: Event) -> Iterator[LogLine]:
             yield LogLine(Level.DEBUG, f"waits: {reason}: {detail}", name)
         case NodeFinished(outcome):
             yield LogLine(_RESULT_LEVELS[outcome.result], _outcome_message(outcome), outcome.name)
-        case LogLine():
+        case _:
             yield event
 
 
@@ -96,5 +96,4 @@ def _outcome_message(outcome: Outcome) -> str:
             return f"{message}: {evidence.health}{revisions}" + (f" ({evidence.proof})" if evidence.proof else "")
         case Failed(reason, detail):
             return f"{message}: {reason}: {detail}"
-        case None:
-            return message
+    return message
