@@ -53,7 +53,6 @@ async def run(plan: Plan, platform: Platform, hooks: RunHooks) -> tuple[Outcome,
 
 class _PlanRun:
     def __init__(self, plan: Plan, platform: Platform, hooks: RunHooks) -> None:
-        self._graph = plan.graph
         self._steps = {step.name: step for step in plan.steps}
         self._hooks = hooks
         limits = ScheduleLimits(platform.max_parallel, platform.barrier)

@@ -27,7 +27,6 @@ DIAGNOSTICS_TIMEOUT = 10.0  # seconds per node
 MAX_PODS, MAX_EVENTS, LOG_LINES = 3, 3, 5
 MAX_LINE_LENGTH = 300  # characters
 EVENTS = Resource("", "v1", "events", "Event")
-CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 WORKLOADS = {
     ("apps", "Deployment"): Resource("apps", "v1", "deployments", "Deployment"),
     ("apps", "StatefulSet"): Resource("apps", "v1", "statefulsets", "StatefulSet"),

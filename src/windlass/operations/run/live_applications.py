@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform, ResourceRef
     from windlass.core.platform.model.snapshots import ResourceState, Snapshot
-    from windlass.operations.observation import Observation
     from windlass.operations.run.context import RunContext
 
 REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that its last comparison is used
@@ -68,11 +67,8 @@ class LiveApplications:
             raise self._error
 
     async def snapshot(self) -> Snapshot:
-        return (await self.observation()).snapshot
-
-    async def observation(self) -> Observation:
-        taken_at, names = self._cluster.now(), self._platform.graph.names
-        return await build_observation(self._cluster, self._platform, names, taken_at, self.applications.view)
+        taken_at, names, view = self._cluster.now(), self._platform.graph.names, self.applications.view
+        return (await build_observation(self._cluster, self._platform, names, taken_at, view)).snapshot
 
     @property
     def root(self) -> Application | None:
