@@ -41,23 +41,24 @@ LOCK, STEP = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py"
 STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
 SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
+FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
 
 MUTANTS = (
     Mutant(
-        "gate ignores freshness", "INV-1", GATES,
+        "gate ignores freshness", "INV-1", FRESHNESS,
         "        return _missing_comparison(history, Reason.NOT_FRESH, ",
         "        return Proof.LATER_COMPARISON or (",
         STALE,
     ),
     Mutant(
-        "a revision seen before counts as new", "INV-1", GATES,
+        "a revision seen before counts as new", "INV-1", FRESHNESS,
         "    if state.sync is SyncStatus.SYNCED and target.revisions not in history.earlier_revisions:",
         "    if state.sync is SyncStatus.SYNCED:",
         STALE,
     ),
     Mutant(
-        "same second counts as later", "INV-1", GATES,
+        "same second counts as later", "INV-1", FRESHNESS,
         "    if state.reconciled_at > finished:",
         "    if state.reconciled_at >= finished:",
         STALE,
@@ -76,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         "out of sync after a sync is drift at once", "INV-1", GATES,
-        "    if _may_predate_sync(state, now):",
+        "    if may_predate_sync(state, now):",
         "    if False:",
         f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
     ),

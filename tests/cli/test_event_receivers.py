@@ -25,7 +25,7 @@ from windlass.core.platform.events import (
     PlanReady,
     RunPhase,
 )
-from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open, Proof, Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning.plans import Unmet, Verb

@@ -13,6 +13,7 @@ from tests.simulation.play import played
 from tests.simulation.scenarios import Act, Scenario, newer, told
 from windlass.argo.cd.root_application import NAME as ROOT
 from windlass.core.platform import gates
+from windlass.core.platform.gate_values import GateTarget, Open, Reason, Wait
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.snapshots import SyncStatus
 from windlass.sandbox.argocd.application_specs import Staleness, StaleStatus
@@ -75,10 +76,10 @@ def test_out_of_sync_right_after_a_sync_is_no_drift_yet() -> None:
     """Argo CD may have compared what was there before the sync, with the health of before; ten seconds settle that."""
     done = builders.operation(finished_at=builders.at(0), run_id="run-1")
     shown = builders.state(sync=SyncStatus.OUT_OF_SYNC, operation=done, reconciled_at=builders.at(1))
-    wanted = gates.GateTarget((builders.NEW,), (builders.source(),), NodeTiming(), "run-1")
+    wanted = GateTarget((builders.NEW,), (builders.source(),), NodeTiming(), "run-1")
     seen = gates.extend_history(gates.start_history(builders.state(), builders.at(-5)), shown, builders.at(1))
     early, late = gates.evaluate_gate(wanted, seen, builders.at(2)), gates.evaluate_gate(wanted, seen, builders.at(11))
-    assert isinstance(early, gates.Wait)
-    assert early.reason is gates.Reason.NOT_FRESH
-    assert isinstance(late, gates.Open)
+    assert isinstance(early, Wait)
+    assert early.reason is Reason.NOT_FRESH
+    assert isinstance(late, Open)
     assert late.evidence.is_drifting

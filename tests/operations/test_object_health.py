@@ -13,7 +13,7 @@ from tests.operations.custom_resources import DEFINITIONS, THINGS, thing
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
 from windlass.argo.health.assessment import BuiltInHealthAssessor
-from windlass.core.platform.gates import Proof
+from windlass.core.platform.gate_values import Proof
 from windlass.core.platform.model.applications import ApplicationNode, ResourceRef
 from windlass.core.platform.model.health import Health, parse_health
 from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind, ResourceState, Snapshot

@@ -12,7 +12,7 @@ from tests.builders import NEW, NOW, OLD, at, operation, platform, source, state
 from tests.operations.clusters import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
-from windlass.core.platform.gates import SETTLE_TIME
+from windlass.core.platform.freshness import SETTLE_TIME
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,

@@ -11,7 +11,7 @@ from tests.builders import source, state
 from tests.operations.clusters import APPS, BROKEN, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
-from windlass.core.platform.gates import Failed, Open, Reason
+from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.errors import WindlassError
 from windlass.operations import wait as waiting

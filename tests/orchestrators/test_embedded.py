@@ -10,7 +10,7 @@ import pytest
 
 from tests import builders
 from windlass.core.platform.events import NodeFinished, NodeWaiting
-from windlass.core.platform.gates import Evidence, Failed, Open, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open, Reason
 from windlass.core.platform.model.applications import Barrier
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import Scope

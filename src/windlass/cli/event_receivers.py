@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.events import NodeFinished, NodeWaiting, PhaseStarted
-from windlass.core.platform.gates import Failed
+from windlass.core.platform.gate_values import Failed
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.reporting import redactable_text, run_log

@@ -15,7 +15,7 @@ from windlass.argo.cd.sync_step import SyncContext, SyncSteps
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import final_check
 from windlass.core.platform.events import NodeFinished, RunPhase
-from windlass.core.platform.gates import Failed
+from windlass.core.platform.gate_values import Failed
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from windlass.argo.cd.application_writer import ApplicationWriter
-    from windlass.core.platform.gates import GateHistory
+    from windlass.core.platform.gate_values import GateHistory
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.core.platform.reporting.reports import Report

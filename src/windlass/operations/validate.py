@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from windlass.argo import policy_reports
 from windlass.core.platform import gates
+from windlass.core.platform.freshness import SETTLE_TIME
+from windlass.core.platform.gate_values import Closed, GateDecision, GateTarget, Open, Reason
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health, worst_health
 from windlass.core.platform.model.scopes import Scope
@@ -33,19 +35,17 @@ if TYPE_CHECKING:
     from windlass.operations.object_health import UnhealthyObject
     from windlass.operations.observation import Observation, ObservedCluster
 
-SETTLING_TIMEOUT = gates.SETTLE_TIME + timedelta(
-    seconds=2
-)  # by then every health reflects the last operation, or never will
+SETTLING_TIMEOUT = SETTLE_TIME + timedelta(seconds=2)  # by then every health reflects the last operation, or never will
 MAX_OBJECT_LINES = 10  # on the objects of one Application; more lines do not help
 SETTLING_POLL_INTERVAL = 1.0  # seconds between two observations while a health is not settled
 ALL_APPLICATIONS = "all Applications"
 WHOLE_PLATFORM = Scope()
-_TRANSIENT_REASONS = {gates.Reason.NOT_FRESH, gates.Reason.NOT_COMPARED}
+_TRANSIENT_REASONS = {Reason.NOT_FRESH, Reason.NOT_COMPARED}
 _HEALTH_BY_REASON = {
-    gates.Reason.OPERATION_REQUESTED: Health.PROGRESSING,
-    gates.Reason.OPERATION_RUNNING: Health.PROGRESSING,
-    gates.Reason.DELETING: Health.DEGRADED,
-    gates.Reason.ERROR_CONDITION: Health.DEGRADED,
+    Reason.OPERATION_REQUESTED: Health.PROGRESSING,
+    Reason.OPERATION_RUNNING: Health.PROGRESSING,
+    Reason.DELETING: Health.DEGRADED,
+    Reason.ERROR_CONDITION: Health.DEGRADED,
 }
 
 
@@ -144,7 +144,7 @@ def _with_evidence(component: Component, platform: Platform, snapshot: Snapshot)
         return component
     timing = platform.applications[component.name].timing
     decision = _gate_decision(snapshot.states[component.name], timing, snapshot.taken_at)
-    return replace(component, evidence=decision.evidence) if isinstance(decision, gates.Open) else component
+    return replace(component, evidence=decision.evidence) if isinstance(decision, Open) else component
 
 
 async def _observe_until_settled(cluster: ObservedCluster, request: ValidateRequest) -> tuple[Platform, Observation]:
@@ -187,14 +187,14 @@ def _state_with_proven_health(state: NodeState, timing: NodeTiming, now: datetim
     return replace(state, health=_HEALTH_BY_REASON.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
 
 
-def _closed_gate(state: NodeState, timing: NodeTiming, now: datetime) -> gates.Closed | None:
+def _closed_gate(state: NodeState, timing: NodeTiming, now: datetime) -> Closed | None:
     decision = _gate_decision(state, timing, now)
-    return None if isinstance(decision, gates.Open) else decision
+    return None if isinstance(decision, Open) else decision
 
 
-def _gate_decision(state: NodeState, timing: NodeTiming, now: datetime) -> gates.GateDecision:
+def _gate_decision(state: NodeState, timing: NodeTiming, now: datetime) -> GateDecision:
     """Evaluate the gate on one observation, without the stability period: one observation cannot show a duration."""
-    target = gates.GateTarget((), (), replace(timing, stability=timedelta(0)))
+    target = GateTarget((), (), replace(timing, stability=timedelta(0)))
     if isinstance(state, ApplicationState):
         target = replace(target, revisions=desired_revisions(state), sources=state.sources)
     return gates.evaluate_gate(target, gates.start_history(state, now), now)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed, parse_application
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Reason, Wait
+from windlass.core.platform.gate_values import Failed, GateHistory, GateTarget, Open, Reason, Wait, abbreviate
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, SyncStatus, desired_revisions
 from windlass.core.platform.planning.plans import is_drifting
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from windlass.core.platform.gates import GateDecision
+    from windlass.core.platform.gate_values import GateDecision
     from windlass.core.platform.model.applications import ApplicationRef
     from windlass.operations.observation import ObservedCluster
 
@@ -151,7 +151,7 @@ def _evaluate(request: WaitRequest, progress: _WaitProgress, now: datetime) -> G
     revisions = _revisions_to_await(request.revisions, state)
     decision = gates.evaluate_gate(GateTarget(revisions, state.sources, NODE_TIMING), history, now)
     if isinstance(decision, Open) and state.sync is not SyncStatus.SYNCED and not is_drifting(state, revisions):
-        decision = Wait(Reason.NOT_COMPARED, f"it is {state.sync} at {gates.abbreviate(state.revisions)}")
+        decision = Wait(Reason.NOT_COMPARED, f"it is {state.sync} at {abbreviate(state.revisions)}")
     if isinstance(decision, Open | Failed) or progress.failed_since is None:
         return decision
     return _operation_failure(request, state, now - progress.failed_since) or decision

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from windlass.core.log_lines import LogLine
 from windlass.core.platform.events import NodeFinished, NodeWaiting
-from windlass.core.platform.gates import Failed, Open, Reason
+from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
 from windlass.core.platform.planning.schedules import Schedule, ScheduleLimits

@@ -15,7 +15,7 @@ from windlass.argo.cd.application_writer import ApplicationWriter
 from windlass.argo.cd.applications import APPLICATIONS, Application, requested_run_id
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.argo.cd.sync_step import is_race
-from windlass.core.platform.gates import Failed, Reason
+from windlass.core.platform.gate_values import Failed, Reason
 from windlass.kube.api_errors import Conflict
 from windlass.kube.leases import LockLost
 from windlass.operations.run.context import RunControl

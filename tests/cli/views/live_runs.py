@@ -10,7 +10,7 @@ from tests.builders import platform, snapshot
 from windlass.cli.views.live_state import LiveState, apply_event
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import NodeFinished, NodeStarted, NodeWaiting, PhaseStarted, PlanReady, RunPhase
-from windlass.core.platform.gates import Failed, Reason
+from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans, schedules

@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import at, platform, state
 from windlass.core.platform import final_check
-from windlass.core.platform.gates import Closed, Failed, GateHistory, Reason, Wait
+from windlass.core.platform.gate_values import Closed, Failed, GateHistory, Reason, Wait
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import Condition, NodeState, ResourceState, Snapshot

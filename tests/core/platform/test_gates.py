@@ -9,7 +9,18 @@ import pytest
 
 from tests.builders import NEW, NOW, OLD, at, operation, seconds, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Proof, Reason, RefreshNeeded, Wait
+from windlass.core.platform.gate_values import (
+    Evidence,
+    Failed,
+    GateDecision,
+    GateHistory,
+    GateTarget,
+    Open,
+    Proof,
+    Reason,
+    RefreshNeeded,
+    Wait,
+)
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
@@ -47,11 +58,11 @@ def seen(*states: tuple[float, NodeState | None], before: NodeState | None = BEF
 
 def judged(
     each: NodeState | None, wanted: GateTarget = OURS, before: NodeState | None = BEFORE, second: float = 3
-) -> gates.GateDecision:
+) -> GateDecision:
     return gates.evaluate_gate(wanted, seen((second, each), before=before), at(second))
 
 
-def proof_of(judgement: gates.GateDecision) -> Proof | None:
+def proof_of(judgement: GateDecision) -> Proof | None:
     assert isinstance(judgement, Open), judgement
     return judgement.evidence.proof
 
@@ -90,7 +101,7 @@ def test_what_it_waits_for(each: NodeState | None, reason: Reason) -> None:
 def test_a_new_revision_that_is_in_sync_needs_no_more_than_the_same_second() -> None:
     judgement = judged(shown())
     assert isinstance(judgement, Open)
-    assert judgement.evidence == gates.Evidence(
+    assert judgement.evidence == Evidence(
         judged_at=at(3),
         health=Health.HEALTHY,
         sync=SyncStatus.SYNCED,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.builders import NEW, OLD, at, operation, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import GateDecision, GateTarget, Open, RefreshNeeded
+from windlass.core.platform.gate_values import GateDecision, GateHistory, GateTarget, Open, RefreshNeeded
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, SyncStatus
@@ -75,7 +75,7 @@ class ArgoCD:
     looked: int = -60_000
     asked_at: int = 0
     shown: ApplicationState = field(init=False)
-    seen: gates.GateHistory = field(init=False)
+    seen: GateHistory = field(init=False)
 
     def __post_init__(self) -> None:
         revision = NEW if self.change.is_same_revision else OLD

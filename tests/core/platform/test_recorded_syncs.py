@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import NEW, NOW, OLD, at, seconds, source, state
 from windlass.core.platform import gates
-from windlass.core.platform.gates import GateTarget, Open
+from windlass.core.platform.gate_values import GateTarget, Open
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import NodeState, Operation, OperationPhase, SyncStatus

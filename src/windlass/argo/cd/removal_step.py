@@ -18,7 +18,7 @@ from windlass.argo.cd.resource_tracking import (
 )
 from windlass.core.platform import gates
 from windlass.core.platform.events import NodeStarted, NodeWaiting
-from windlass.core.platform.gates import Failed, Open, Reason, Wait
+from windlass.core.platform.gate_values import Failed, Open, Reason, Wait
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceState

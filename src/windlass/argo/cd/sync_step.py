@@ -15,7 +15,16 @@ from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import gates
 from windlass.core.platform.events import NodeStarted, NodeWaiting
-from windlass.core.platform.gates import Failed, GateHistory, GateTarget, Open, Reason, RefreshNeeded, Wait
+from windlass.core.platform.gate_values import (
+    Failed,
+    GateHistory,
+    GateTarget,
+    Open,
+    Reason,
+    RefreshNeeded,
+    Wait,
+    abbreviate,
+)
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
 from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, desired_revisions
 from windlass.core.platform.outcomes import StepResult
@@ -301,7 +310,7 @@ def _check_overtaken(target: GateTarget, history: GateHistory) -> Failed | Refre
         return Failed(Reason.OVERTAKEN, "its definition has changed meanwhile")
     if not state.has_mutable_revision or state.refresh_requested or state.revisions == target.revisions:
         return None
-    detail = f"what it follows has moved to {gates.abbreviate(state.revisions)} meanwhile"
+    detail = f"what it follows has moved to {abbreviate(state.revisions)} meanwhile"
     if target.run_id is None:
         return Failed(Reason.OVERTAKEN, detail)
     if history.succeeded_since is None or state.revisions in history.earlier_revisions:

@@ -12,7 +12,7 @@ from windlass.errors import ExitCode, InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from windlass.core.platform.gates import Failed, Open
+    from windlass.core.platform.gate_values import Failed, Open
     from windlass.core.platform.model.applications import ApplicationRef
     from windlass.operations.wait import WaitRequest, WaitTimeout
     from windlass.settings.settings import ClusterSettings
@@ -35,7 +35,7 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
     Exit codes: 0 healthy, 1 it failed, 4 out of time.
     """
     from windlass.cli import session  # noqa: PLC0415 - loads the HTTP library
-    from windlass.core.platform import gates  # noqa: PLC0415
+    from windlass.core.platform.gate_values import Failed, Open, abbreviate  # noqa: PLC0415
     from windlass.core.platform.reporting.report_text import format_duration  # noqa: PLC0415
     from windlass.operations.wait import WaitRequest, WaitTimeout  # noqa: PLC0415
     from windlass.telemetry.redaction import Redactor  # noqa: PLC0415
@@ -43,11 +43,11 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
     ref, settings = _application_ref(application), source.cluster_settings(options)
     request, redact = WaitRequest(ref, revision, settings.timeout), Redactor()
     match session.run(_connect_and_wait(settings, request, redact)):
-        case gates.Open(evidence):
+        case Open(evidence):
             drifting = ", drifting" if evidence.is_drifting else ""
-            message = f"{evidence.health} at {gates.abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
+            message = f"{evidence.health} at {abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
             code = ExitCode.SUCCESS
-        case gates.Failed(reason, detail):
+        case Failed(reason, detail):
             message, code = f"{reason}: {redact(detail)}", ExitCode.FAILURE
         case WaitTimeout(detail):
             message = f"out of time after {format_duration(request.timeout)}: {redact(detail)}"

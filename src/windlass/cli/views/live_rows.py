@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from windlass.cli.views.live_state import NodeStatus, compute_forecast, expected_seconds
 from windlass.core.platform.events import RunPhase
-from windlass.core.platform.gates import Failed
+from windlass.core.platform.gate_values import Failed
 from windlass.core.platform.reporting.report_text import format_duration
 
 if TYPE_CHECKING:

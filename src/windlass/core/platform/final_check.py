@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates
-from windlass.core.platform.gates import Failed, Open, Reason
+from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from windlass.core.platform.gates import Closed, GateHistory
+    from windlass.core.platform.gate_values import Closed, GateHistory
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.snapshots import NodeState, Snapshot
 

@@ -6,11 +6,24 @@ proof that Argo CD computed it after the sync, for the desired revisions and sou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from windlass.core.platform.freshness import freshness_proof, may_predate_sync
+from windlass.core.platform.gate_values import (
+    Evidence,
+    Failed,
+    GateDecision,
+    GateHistory,
+    GateTarget,
+    Open,
+    Proof,
+    Reason,
+    RefreshNeeded,
+    Wait,
+    abbreviate,
+)
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
@@ -18,126 +31,16 @@ from windlass.core.platform.model.snapshots import (
     Operation,
     OperationPhase,
     ResourceState,
-    Source,
     SyncStatus,
 )
 
 if TYPE_CHECKING:
     from windlass.core.platform.model.applications import NodeTiming
 
-SETTLE_TIME = timedelta(seconds=10)  # by then the health status reflects the last operation
-COMPARISON_OVERDUE_AFTER = timedelta(seconds=10)  # usually within 1 s of a sync; then request a refresh
 STUCK_AFTER = timedelta(minutes=2)  # no change for this long: stuck, not slow
 
 
-class Proof(StrEnum):
-    """Why the health status is known to be fresh."""
-
-    FIRST_VERDICT = "it was never compared, or incomplete, before its first operation, and is in sync now"
-    NEW_REVISION = "the comparison shows a revision that was not there before"
-    LATER_COMPARISON = "the comparison began after the operation finished"
-    REFRESHED = "a refresh asked for after the operation was carried out"
-    SETTLED = "the verdict is older than ten seconds, and nothing happened since"
-    UNTOUCHED = "no operation ran since the last comparison"
-    DIRECT = "the object itself was read"
-    ABSENT = "it is not there any more"
-
-
-class Reason(StrEnum):
-    """Why a gate is closed. The values are stable: they appear in reports, logs and metrics."""
-
-    ABSENT = "Absent"
-    DELETING = "Deleting"
-    OPERATION_REQUESTED = "OperationRequested"
-    OPERATION_NOT_SEEN = "OperationNotSeen"
-    OPERATION_RUNNING = "OperationRunning"
-    OPERATION_FAILED = "OperationFailed"
-    OVERTAKEN = "Overtaken"
-    WRONG_REVISION = "WrongRevision"
-    NOT_COMPARED = "NotCompared"
-    NOT_FRESH = "NotFresh"
-    ERROR_CONDITION = "ErrorCondition"
-    PROGRESSING = "Progressing"
-    DEGRADED = "Degraded"
-    SUSPENDED = "Suspended"
-    MISSING = "Missing"
-    UNKNOWN = "Unknown"
-    FAILED = "Failed"
-    NOT_STABLE = "NotStable"
-    NO_ACTIVITY = "NoActivity"
-    OUT_OF_TIME = "OutOfTime"
-    INTERRUPTED = "Interrupted"
-    PRESENT = "Present"
-
-
 _PROGRESS_REASONS = {Reason.PROGRESSING, Reason.OPERATION_RUNNING, Reason.OPERATION_REQUESTED, Reason.DELETING}
-
-
-@dataclass(frozen=True, slots=True)
-class GateTarget:
-    revisions: tuple[str, ...]
-    sources: tuple[Source, ...]
-    timing: NodeTiming
-    run_id: str | None = None  # the run whose operation must succeed; None when only observing
-
-
-@dataclass(frozen=True, slots=True)
-class GateHistory:
-    """What `extend_history` collected from the states so far, including the response to our own refresh request."""
-
-    initial: NodeState | None  # the state that our operation was written to
-    started: datetime
-    last_change: datetime
-    latest: NodeState | None
-    earlier_revisions: frozenset[tuple[str, ...]] = frozenset()  # before the success; seeing these proves nothing
-    succeeded_since: datetime | None = None
-    healthy_since: datetime | None = None
-    degraded_since: datetime | None = None
-    was_refreshed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:  # what a decision is based on; part of the report
-    judged_at: datetime
-    health: Health
-    health_message: str = ""
-    sync: SyncStatus | None = None
-    wanted: tuple[str, ...] = ()
-    shown: tuple[str, ...] = ()
-    operation: str = ""
-    reconciled_at: datetime | None = None
-    proof: Proof | None = None
-    is_drifting: bool = False
-    is_directly_verified: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    evidence: Evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    reason: Reason
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshNeeded:  # only a comparison requested now can decide
-    reason: Reason
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:  # this attempt failed
-    reason: Reason
-    detail: str
-    evidence: Evidence | None = None  # None if there was no health to evaluate
-    is_final: bool = False  # another attempt would fail the same way
-
-
-Closed = Wait | RefreshNeeded | Failed
-GateDecision = Open | Closed
 
 
 def current_target(state: NodeState | None, timing: NodeTiming) -> GateTarget:
@@ -209,10 +112,10 @@ def _evaluate(target: GateTarget, history: GateHistory, now: datetime) -> GateDe
         return closed
     if state.errors:
         return _evaluate_errors(target, history, state, now)
-    proof = _freshness_proof(target, history, state, now)
+    proof = freshness_proof(target, history, state, now)
     if not isinstance(proof, Proof):
         return proof
-    if _may_predate_sync(state, now):
+    if may_predate_sync(state, now):
         return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     return _evaluate_health(_evidence(target, state, proof, now), target, history)
 
@@ -253,67 +156,6 @@ def _evaluate_operation(target: GateTarget, history: GateHistory, state: Applica
     else:
         return None
     return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {ending}")
-
-
-def _freshness_proof(  # noqa: PLR0911 - ordered rules
-    target: GateTarget, history: GateHistory, state: ApplicationState, now: datetime
-) -> Proof | Wait | RefreshNeeded:
-    """Proof that the status was computed after the operation, for the desired revisions and sources."""
-    if state.refresh_requested:
-        return Wait(Reason.NOT_FRESH, "a refresh is under way")
-    if state.revisions != target.revisions:
-        detail = f"it was compared with {abbreviate(state.revisions)}, wanted is {abbreviate(target.revisions)}"
-        return _missing_comparison(history, Reason.NOT_COMPARED, detail, now)
-    if state.compared_sources != target.sources or state.sync is SyncStatus.UNKNOWN:
-        return _missing_comparison(history, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)
-    finished = state.operation.finished_at if state.operation else None
-    if target.run_id is None:
-        return _proof_without_run(state, finished, now)
-    if state.sync is SyncStatus.SYNCED and _was_incomplete(history.initial, target):
-        return Proof.FIRST_VERDICT
-    if finished is None or state.reconciled_at is None or state.reconciled_at < finished:
-        return _missing_comparison(history, Reason.NOT_FRESH, "it was last compared before the operation finished", now)
-    if state.reconciled_at > finished:
-        return Proof.LATER_COMPARISON
-    # Both in the same second. A comparison from before the sync cannot report a new revision as Synced. If it reports
-    # OutOfSync, or an earlier revision, it may be from before or after.
-    if state.sync is SyncStatus.SYNCED and target.revisions not in history.earlier_revisions:
-        return Proof.NEW_REVISION
-    if history.was_refreshed:
-        return Proof.REFRESHED
-    return RefreshNeeded(Reason.NOT_FRESH, "comparison and operation show the same second")
-
-
-def _was_incomplete(initial: NodeState | None, target: GateTarget) -> bool:
-    """Whether resources were missing before the first operation: then a Synced status must be from after it."""
-    if not isinstance(initial, ApplicationState) or initial.operation is not None:
-        return False  # an operation of another client may have created what was missing
-    # A resource missing at another revision may not be part of the desired one.
-    return not initial.revisions or (initial.revisions == target.revisions and initial.health is Health.MISSING)
-
-
-def _may_predate_sync(state: ApplicationState, now: datetime) -> bool:
-    """Argo CD sees changes a moment late: OutOfSync and the health may still describe the resources before the sync."""
-    finished = state.operation.finished_at if state.operation else None
-    return finished is not None and state.sync is SyncStatus.OUT_OF_SYNC and now - finished <= SETTLE_TIME
-
-
-def _proof_without_run(state: ApplicationState, finished: datetime | None, now: datetime) -> Proof | Wait:
-    if finished is None:
-        return Proof.UNTOUCHED
-    if state.reconciled_at is not None and state.reconciled_at > finished:
-        return Proof.LATER_COMPARISON
-    if now - finished > SETTLE_TIME:
-        return Proof.SETTLED
-    return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
-
-
-def _missing_comparison(history: GateHistory, reason: Reason, detail: str, now: datetime) -> Wait | RefreshNeeded:
-    """Wait for Argo CD to compare; if that takes too long, request a refresh, once."""
-    since = history.succeeded_since
-    if since is not None and now - since > COMPARISON_OVERDUE_AFTER and not history.was_refreshed:
-        return RefreshNeeded(reason, detail)
-    return Wait(reason, detail)
 
 
 def _evaluate_health(evidence: Evidence, target: GateTarget, history: GateHistory) -> GateDecision:
@@ -378,10 +220,6 @@ def _evidence(target: GateTarget, state: ApplicationState, proof: Proof | None, 
         is_drifting=state.sync is SyncStatus.OUT_OF_SYNC,
         is_directly_verified=not state.is_remote,
     )
-
-
-def abbreviate(revisions: tuple[str, ...]) -> str:
-    return ", ".join(revision[:12] for revision in revisions) or "nothing"
 
 
 def _seconds(duration: timedelta) -> str:

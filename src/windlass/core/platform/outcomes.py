@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from windlass.core.platform.gates import Failed, Open
+    from windlass.core.platform.gate_values import Failed, Open
 
 
 class Result(StrEnum):

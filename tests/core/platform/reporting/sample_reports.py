@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 
 from tests.builders import NEW, NOW, at, platform, snapshot, state
-from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open, Proof, Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.model.snapshots import Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from windlass.core.platform.gates import Reason
+from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.reporting.recommendations import CATALOGUE, RunProblem
 
 PAGE = Path(__file__).parents[4] / "docs" / "recommendations.md"

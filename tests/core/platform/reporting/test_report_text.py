@@ -21,7 +21,7 @@ from tests.core.platform.reporting.sample_reports import (
     reference,
     run,
 )
-from windlass.core.platform.gates import Open
+from windlass.core.platform.gate_values import Open
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import report_text, reports

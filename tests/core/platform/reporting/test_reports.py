@@ -10,7 +10,7 @@ import pytest
 
 from tests.builders import at, platform, snapshot, state
 from tests.core.platform.reporting.sample_reports import SMALL, WHOLE, partial_deploy, run
-from windlass.core.platform.gates import Evidence, Failed, Open, Proof, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open, Proof, Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates
+from windlass.core.platform.gate_values import GateTarget, Open, Reason, abbreviate
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ResourceRef
 from windlass.core.platform.model.snapshots import (
@@ -169,7 +170,7 @@ def _deploy_action(
     revisions = desired_revisions(state) if resolved is None else resolved
     if why := sync_reason(state, revisions):
         return Verb.SYNC, why, revisions
-    why = _closed_reason(gates.GateTarget(revisions, state.sources, application.timing), state, snapshot)
+    why = _closed_reason(GateTarget(revisions, state.sources, application.timing), state, snapshot)
     return (Verb.AWAIT, why, revisions) if why else None
 
 
@@ -177,7 +178,7 @@ def sync_reason(state: ApplicationState, desired: tuple[str, ...]) -> str:
     """Why the Application needs a sync; empty if a sync would change nothing."""
     operation = state.operation
     if state.revisions != desired:
-        return f"it is at {gates.abbreviate(state.revisions)}, wanted is {gates.abbreviate(desired)}"
+        return f"it is at {abbreviate(state.revisions)}, wanted is {abbreviate(desired)}"
     if state.has_abandoned_operation:
         return "its last operation was abandoned"
     if operation is not None and operation.phase in {OperationPhase.FAILED, OperationPhase.ERROR}:
@@ -216,12 +217,12 @@ def _unchanged_outcome(application: ApplicationNode, snapshot: Snapshot) -> Outc
     state = snapshot.states.get(application.name)
     target = gates.current_target(state, replace(application.timing, stability=timedelta()))
     decision = gates.evaluate_gate(target, gates.start_history(state, snapshot.taken_at), snapshot.taken_at)
-    return Outcome(application.name, Result.UNCHANGED, decision if isinstance(decision, gates.Open) else None)
+    return Outcome(application.name, Result.UNCHANGED, decision if isinstance(decision, Open) else None)
 
 
-def _closed_reason(target: gates.GateTarget, state: NodeState, snapshot: Snapshot) -> str:
+def _closed_reason(target: GateTarget, state: NodeState, snapshot: Snapshot) -> str:
     """Why the gate is closed when only observing; empty if it is open."""
     decision = gates.evaluate_gate(target, gates.start_history(state, snapshot.taken_at), snapshot.taken_at)
-    if isinstance(decision, gates.Open) or decision.reason is gates.Reason.NOT_STABLE:
+    if isinstance(decision, Open) or decision.reason is Reason.NOT_STABLE:
         return ""  # one snapshot cannot show how long it has been healthy
     return decision.detail

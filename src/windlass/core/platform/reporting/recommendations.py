@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.gates import Reason
+from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windlass.core.log_lines import LogLine
 from windlass.core.platform.events import NodeFinished, NodeWaiting
-from windlass.core.platform.gates import Failed
+from windlass.core.platform.gate_values import Failed
 from windlass.core.platform.outcomes import Outcome
 
 if TYPE_CHECKING:

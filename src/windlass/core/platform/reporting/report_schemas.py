@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from windlass.core.platform.documents import API_VERSION, json_key
-from windlass.core.platform.gates import Evidence
+from windlass.core.platform.gate_values import Evidence
 from windlass.core.platform.model.graphs import CriticalPath
 from windlass.core.platform.planning.plans import Step, Unmet
 from windlass.core.platform.reporting.compliance import Finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.gates import abbreviate
+from windlass.core.platform.gate_values import abbreviate
 from windlass.core.platform.model.graphs import ZERO
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Result

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.gates import Evidence, Failed, Open, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.graphs import ZERO, CriticalPath
 from windlass.core.platform.model.health import Health, group_health

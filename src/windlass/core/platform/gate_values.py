@@ -1,0 +1,125 @@
+"""The values of gates: what a gate is asked for, what it was shown, and what it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from windlass.core.platform.model.applications import NodeTiming
+    from windlass.core.platform.model.health import Health
+    from windlass.core.platform.model.snapshots import NodeState, Source, SyncStatus
+
+
+class Proof(StrEnum):
+    """Why the health status is known to be fresh."""
+
+    FIRST_VERDICT = "it was never compared, or incomplete, before its first operation, and is in sync now"
+    NEW_REVISION = "the comparison shows a revision that was not there before"
+    LATER_COMPARISON = "the comparison began after the operation finished"
+    REFRESHED = "a refresh asked for after the operation was carried out"
+    SETTLED = "the verdict is older than ten seconds, and nothing happened since"
+    UNTOUCHED = "no operation ran since the last comparison"
+    DIRECT = "the object itself was read"
+    ABSENT = "it is not there any more"
+
+
+class Reason(StrEnum):
+    """Why a gate is closed. The values are stable: they appear in reports, logs and metrics."""
+
+    ABSENT = "Absent"
+    DELETING = "Deleting"
+    OPERATION_REQUESTED = "OperationRequested"
+    OPERATION_NOT_SEEN = "OperationNotSeen"
+    OPERATION_RUNNING = "OperationRunning"
+    OPERATION_FAILED = "OperationFailed"
+    OVERTAKEN = "Overtaken"
+    WRONG_REVISION = "WrongRevision"
+    NOT_COMPARED = "NotCompared"
+    NOT_FRESH = "NotFresh"
+    ERROR_CONDITION = "ErrorCondition"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    SUSPENDED = "Suspended"
+    MISSING = "Missing"
+    UNKNOWN = "Unknown"
+    FAILED = "Failed"
+    NOT_STABLE = "NotStable"
+    NO_ACTIVITY = "NoActivity"
+    OUT_OF_TIME = "OutOfTime"
+    INTERRUPTED = "Interrupted"
+    PRESENT = "Present"
+
+
+@dataclass(frozen=True, slots=True)
+class GateTarget:
+    revisions: tuple[str, ...]
+    sources: tuple[Source, ...]
+    timing: NodeTiming
+    run_id: str | None = None  # the run whose operation must succeed; None when only observing
+
+
+@dataclass(frozen=True, slots=True)
+class GateHistory:
+    """What `extend_history` collected from the states so far, including the response to our own refresh request."""
+
+    initial: NodeState | None  # the state that our operation was written to
+    started: datetime
+    last_change: datetime
+    latest: NodeState | None
+    earlier_revisions: frozenset[tuple[str, ...]] = frozenset()  # before the success; seeing these proves nothing
+    succeeded_since: datetime | None = None
+    healthy_since: datetime | None = None
+    degraded_since: datetime | None = None
+    was_refreshed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:  # what a decision is based on; part of the report
+    judged_at: datetime
+    health: Health
+    health_message: str = ""
+    sync: SyncStatus | None = None
+    wanted: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    operation: str = ""
+    reconciled_at: datetime | None = None
+    proof: Proof | None = None
+    is_drifting: bool = False
+    is_directly_verified: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshNeeded:  # only a comparison requested now can decide
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:  # this attempt failed
+    reason: Reason
+    detail: str
+    evidence: Evidence | None = None  # None if there was no health to evaluate
+    is_final: bool = False  # another attempt would fail the same way
+
+
+Closed = Wait | RefreshNeeded | Failed
+GateDecision = Open | Closed
+
+
+def abbreviate(revisions: tuple[str, ...]) -> str:
+    return ", ".join(revision[:12] for revision in revisions) or "nothing"
