@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime  # noqa: TC003 - the schema of the report resolves these types
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from windlass.core.platform.model.health import Health  # noqa: TC001
+from windlass.core.platform.model.snapshots import NodeState, Source, SyncStatus  # noqa: TC001
 
+if TYPE_CHECKING:
     from windlass.core.platform.model.applications import NodeTiming
-    from windlass.core.platform.model.health import Health
-    from windlass.core.platform.model.snapshots import NodeState, Source, SyncStatus
 
 
 class Proof(StrEnum):
