@@ -1,4 +1,4 @@
-"""The end of a story: what was raised is lowered, whatever goes wrong; then nothing is left, and it is raised again."""
+"""The end of a scenario: the platform is torn down, whatever goes wrong; nothing is left, and it is deployed again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from windlass.sandbox.controllers.behaviours import Behaviour
 
 if TYPE_CHECKING:
     from tests.simulation.play import Play
-    from tests.simulation.scenarios import Hold, Lowering
+    from tests.simulation.scenarios import HeldObject, TeardownScenario
     from windlass.sandbox.apiserver.store import StoreChange
     from windlass.sandbox.in_process_client import InProcessClient
 
@@ -27,81 +27,81 @@ SETTLED = 15.0  # seconds in which Argo CD has seen all that was changed
 
 
 @dataclass
-class Lowered:
+class TeardownPlay:
     play: Play
-    lowering: Lowering
+    scenario: TeardownScenario
     kept: dict[str, str] = field(default_factory=dict)
     """The volumes that must stay, by name, and their uids."""
 
-    async def to_the_end(self) -> None:
+    async def run(self) -> None:
         await self._prepare()
-        for act in self.lowering.acts:
+        for act in self.scenario.acts:
             await self.play.run(act)
-        for hold in self.lowering.holds:
+        for hold in self.scenario.holds:
             await self._release(hold)
         if not await self._is_gone():
             return
         await self.play.define()
-        await self.play.raise_whole()
+        await self.play.deploy_whole()
 
     @property
-    def _somebody(self) -> InProcessClient:
-        """No fault hits it."""
-        return self.play.sandbox.client(controller_user("somebody"))
+    def _other_client(self) -> InProcessClient:
+        """A client that no fault affects."""
+        return self.play.sandbox.client(controller_user("another-client"))
 
     async def _prepare(self) -> None:
         play = self.play
-        play.argocd.delays.delete = self.lowering.removal
-        for name, seconds in self.lowering.stops.items():
+        play.argocd.delays.delete = self.scenario.removal
+        for name, seconds in self.scenario.stops.items():
             play.workloads.behaviours.by_image[f"{name}:*"] = Behaviour(stops_after=seconds)
-        for name in self.lowering.volumes:
-            await self._somebody.create(CLAIMS, _claim_of(name), NAMESPACE)
+        for name in self.scenario.volumes:
+            await self._other_client.create(CLAIMS, _claim_of(name), NAMESPACE)
         await play.sandbox.clock.sleep(SETTLED)
         store = play.sandbox.server.store
-        if self.lowering.policy is VolumePolicy.RETAIN:
+        if self.scenario.policy is VolumePolicy.RETAIN:
             self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}
             store.listen(VOLUMES, "", self._hear)
-        for hold in self.lowering.holds:
+        for hold in self.scenario.holds:
             await self._patched(hold, [HELD])
             play.sandbox.start(self._later(hold), name=f"release of {hold.name}")
 
     def _hear(self, change: StoreChange) -> None:
         if change.new.uid in self.kept.values() and b'"deletionTimestamp"' in change.new.tail:
-            self.play.witness.problems.append(f"the volume {change.new.name} was to stay, and goes")
+            self.play.witness.problems.append(f"the volume {change.new.name} must stay, and is deleted")
 
-    async def _later(self, hold: Hold) -> None:
+    async def _later(self, hold: HeldObject) -> None:
         await self.play.sandbox.clock.sleep(hold.seconds)
         await self._release(hold)
 
-    async def _release(self, hold: Hold) -> None:
+    async def _release(self, hold: HeldObject) -> None:
         await self._patched(hold, [])
 
-    async def _patched(self, hold: Hold, wanted: list[str]) -> None:
-        with suppress(StatusError):  # it is gone
-            found = await self._somebody.get(hold.kind, hold.name, hold.namespace)
+    async def _patched(self, hold: HeldObject, wanted: list[str]) -> None:
+        with suppress(StatusError):  # it does not exist
+            found = await self._other_client.get(hold.kind, hold.name, hold.namespace)
             others = [name for name in found["metadata"].get("finalizers") or () if name != HELD]
             change = {"metadata": {"finalizers": [*others, *wanted] or None}}
-            await self._somebody.patch(hold.kind, hold.name, change, hold.namespace)
+            await self._other_client.patch(hold.kind, hold.name, change, hold.namespace)
 
     async def _is_gone(self) -> bool:
-        """Nothing goes wrong any more: a run gets to the end, and the next finds nothing to do."""
+        """Nothing goes wrong any more: a run succeeds, and the next has nothing to do."""
         play, note = self.play, self.play.witness.problems.append
         if await play.converged(Act(Action.TEARDOWN)) is None:
             return False
         left = everything(play.sandbox) - play.empty
         kept = {(VOLUMES, "", name) for name in self.kept}
         if left != kept:
-            note(f"after it was lowered there is {sorted(left - kept)}, and there is not {sorted(kept - left)}")
+            note(f"after the teardown there is {sorted(left - kept)}, and there is not {sorted(kept - left)}")
         again = await play.run(Act(Action.TEARDOWN))
         if again.report is None or again.report.summary.exit_code:
-            note(f"lowered once more it ended: {again.error!r}")
+            note(f"the second teardown ended: {again.error!r}")
         elif again.writes:
-            note(f"lowered once more it wrote {[f'{each.verb} {each.kind} {each.name}' for each in again.writes]}")
+            note(f"the second teardown wrote {[f'{each.verb} {each.kind} {each.name}' for each in again.writes]}")
         return True
 
 
 def _claim_of(name: str) -> dict[str, Any]:
-    """As Argo CD would have made it."""
+    """As Argo CD would have created it."""
     body = claim(f"data-{name}")
     body["metadata"]["annotations"] = {
         "argocd.argoproj.io/tracking-id": f"{name}:/PersistentVolumeClaim:{NAMESPACE}/data-{name}"

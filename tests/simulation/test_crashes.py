@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.play import Told, played
+from tests.simulation.play import SeedResult, played
 from tests.simulation.scenarios import Act, Part, Scenario, newer, told
 
 LEVELS = "d: a; e: a b; f: c; g: d e; h: e f; i: f; j: g h; k: h; l: g i"
@@ -25,7 +25,7 @@ def story(crash_at: int, *, has_root: bool) -> Scenario:
     return replace(scenario, acts=(crash,), commits=commits)
 
 
-def writes_of(first: Told) -> int:
+def writes_of(first: SeedResult) -> int:
     return int(first.story[0].rpartition(", ")[2].split()[0])
 
 

@@ -9,19 +9,19 @@ import sys
 
 import pytest
 
+from tests.simulation.draws import SMALL_SEEDS
 from tests.simulation.play import simulate
-from tests.simulation.scenarios import SMALL_SEEDS
 
 TENTH = SMALL_SEEDS // 10
 
 
 @pytest.mark.parametrize("first", range(0, SMALL_SEEDS, TENTH))
 def test_no_invariant_breaks(first: int) -> None:
-    told = [simulate(seed) for seed in range(first, first + TENTH)]
-    wrong = [f"make sim SEED={each.seed}: {problem}" for each in told for problem in each.problems[:1]]
+    results = [simulate(seed) for seed in range(first, first + TENTH)]
+    wrong = [f"make sim SEED={each.seed}: {problem}" for each in results for problem in each.problems[:1]]
     assert not wrong, "\n".join(wrong)
-    assert sum(each.operations for each in told) > TENTH, "the oracle has seen operations"
-    assert any(each.removals for each in told), "and removals"
+    assert sum(each.operations for each in results) > TENTH, "the oracle has seen operations"
+    assert any(each.removals for each in results), "and removals"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class Witness:
         previous = history[-2].get("revision") if len(history) > 1 else None
         revision = after["syncResult"]["revision"]
         if revision != previous and not run_of(after["operation"]) and revision not in self.pins[_name(new)]:
-            self._blame(new, f"somebody moved it to {revision[:8]}")
+            self._blame(new, f"another client moved it to {revision[:8]}")
 
     def _why_not_ready(self, node: str, revision: str) -> str:
         """Empty if it is, at this commit; where each follows the branch itself, at one not older than the run."""

@@ -1,0 +1,102 @@
+"""Judges a run by what the cluster shows when it ends, not by its own report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.simulation.witnesses import LEASES
+from windlass.core.platform.model.scopes import selected_nodes
+from windlass.core.platform.reporting.reports import Action
+from windlass.core.platform.reporting.verdicts import Verdict
+from windlass.errors import WindlassError
+from windlass.operations.run.run_lock import Locked
+
+if TYPE_CHECKING:
+    from tests.simulation.play import Play
+    from tests.simulation.scenarios import Act
+    from windlass.core.platform.events import Event
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.sandbox.apiserver.journal import JournalEntry
+
+WRITTEN = {
+    Action.DEPLOY: ("applications.", "leases."),
+    Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes"),
+}
+"""The kinds that a run may write to."""
+
+
+@dataclass(slots=True)
+class EndedRun:
+    """How a run ended: by a report, an error, or a crash."""
+
+    run_id: str
+    action: Action
+    report: Report | None = None
+    error: BaseException | None = None
+    is_crashed: bool = False
+    writes: list[JournalEntry] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def refreshes(self) -> int:
+        return self.report.metrics.calls.refreshes if self.report else 0
+
+    def __str__(self) -> str:
+        name = self.run_id if self.action is Action.DEPLOY else f"{self.action} {self.run_id}"
+        if self.is_crashed:
+            return f"{name} crashed after {len(self.writes)} writes"
+        how = f"error {self.error!r}" if self.error else f"{self.report and self.report.summary.verdict}"
+        return f"{name} ended: {how}, {len(self.writes)} writes"
+
+
+class RunJudge:
+    """What holds for every run, however it ended."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._witness = play.witness
+        self._note = play.witness.problems.append
+
+    def judge(self, ended: EndedRun, act: Act) -> None:
+        if ended.is_crashed:
+            return
+        if ended.error is not None and not isinstance(ended.error, WindlassError):
+            self._note(f"{ended.run_id} ended with {ended.error!r}")
+        if strange := [entry.kind for entry in ended.writes if not entry.kind.startswith(WRITTEN[act.action])]:
+            self._note(f"{ended.run_id} wrote to {strange[0]}")
+        if isinstance(ended.error, Locked):
+            self._judge_refusal(ended)
+        if ended.report is not None:
+            self._judge_report(ended, act, ended.report)
+
+    def _judge_report(self, ended: EndedRun, act: Act, report: Report) -> None:
+        counted = report.metrics.calls
+        if counted.writes + counted.refreshes != len(ended.writes):
+            counts = f"{counted.writes}+{counted.refreshes}"
+            self._note(f"{ended.run_id} counts {counts} writes, the server {len(ended.writes)}")
+        summary = report.summary
+        if (summary.verdict is Verdict.SUCCESS) != (summary.exit_code == 0):
+            self._note(f"{ended.run_id}: {summary.verdict} with exit code {summary.exit_code}")
+        is_alone = self._play.alive <= {ended.run_id} or any(entry.kind == LEASES for entry in ended.writes)
+        if is_alone and summary.exit_code == 0:  # else it held no lock, and another run has continued since it looked
+            self._judge_success(ended.run_id, act)
+
+    def _judge_refusal(self, ended: EndedRun) -> None:
+        """Only while another run is in progress; and then nothing was started."""
+        if self._play.alive <= {ended.run_id}:
+            self._note(f"{ended.run_id} was refused the lock, and no other run is in progress: {ended.error}")
+        if operations := [name for run_id, name in self._witness.operations if run_id == ended.run_id]:
+            self._note(f"{ended.run_id} was refused the lock, and started {operations}")
+        if deletes := [entry.name for entry in ended.writes if entry.verb == "delete"]:
+            self._note(f"{ended.run_id} was refused the lock, and deleted {deletes}")
+
+    def _judge_success(self, run_id: str, act: Act) -> None:
+        """INV-4: exit code 0 only if everything in scope is there and healthy, or gone."""
+        numbers = range(self._witness.since, len(self._witness.commits))
+        for name in sorted(selected_nodes(self._play.scenario.platform, act.scope)):
+            if act.action is Action.TEARDOWN:
+                for left in self._play.removals.left_of(name):
+                    self._note(f"{run_id} reports success, and {left} still exists")
+            elif why := self._witness.why_not_ready(name, numbers):
+                self._note(f"{run_id} reports success, and {name} is not healthy: {why}")
