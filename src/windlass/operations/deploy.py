@@ -163,10 +163,10 @@ async def _sync_applications(run: Run, writer: ApplicationWriter, planned: Plann
         parents=planned.snapshot.parents,
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)
-    outcomes = await embedded.run(planned.plan, planned.platform, hooks)
-    if control.is_out_of_time:
+    try:
+        return await embedded.run(planned.plan, planned.platform, hooks)
+    finally:
         await run.live.end_operations(writer)
-    return outcomes
 
 
 async def _verify_still_healthy(

@@ -14,7 +14,7 @@ from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.resources import LEASES
-from windlass.kube.leases import LEASE_DURATION, LockLost
+from windlass.kube.leases import LEASE_DURATION, RENEW_DEADLINE, RENEW_INTERVAL, LockLost
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import RunControl, Stopped
 from windlass.operations.run.run_lock import LEASE_NAME, Locked
@@ -186,6 +186,36 @@ def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
                 lock.check()
             await rest(10)
             assert control.error
+
+    on_a_cluster(work)
+
+
+def test_a_renewal_counts_from_its_request_and_not_from_its_answer() -> None:
+    """The server may have renewed the Lease at any moment since the request, so others count from there."""
+
+    async def work(w: World) -> None:
+        control = RunControl(lambda _: None)
+        async with held(w, "one", control) as lock:
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", latency=5.0, times=1))
+            w.sandbox.server.faults.add(Fault(verb="update", kind="leases*", code=503, skip=1, times=None))
+            await rest(RENEW_INTERVAL + 5.5)  # the first renewal is answered, no other one is
+            lock.check()
+            await rest(RENEW_DEADLINE - 5.0)
+            with pytest.raises(LockLost):
+                lock.check()
+
+    on_a_cluster(work)
+
+
+def test_a_lease_that_was_deleted_is_lost() -> None:
+    async def work(w: World) -> None:
+        control = RunControl(lambda _: None)
+        async with held(w, "one", control) as lock:
+            await w.kube.delete(LEASE)
+            await rest(RENEW_INTERVAL + 1)
+            with pytest.raises(LockLost):
+                lock.check()
+            assert control.error is not None
 
     on_a_cluster(work)
 

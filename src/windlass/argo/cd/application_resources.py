@@ -19,6 +19,7 @@ from windlass.argo.cd.applications import (
     Application,
     ManagedResource,
     ObjectKey,
+    ResourceResult,
     resource_kind,
 )
 
@@ -63,7 +64,7 @@ def _operation_resource(row: ManagedResource) -> RawObject:
     return {key: value for key, value in fields.items() if value}
 
 
-def _is_application(row: ManagedResource) -> bool:
+def _is_application(row: ManagedResource | ResourceResult) -> bool:
     return (row.group, row.kind) == (APPLICATIONS.group, APPLICATIONS.kind)
 
 
@@ -99,6 +100,6 @@ def child_sync_result(application: Application, child: ObjectKey) -> tuple[str, 
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     for row in (result.resources if result else None) or ():
-        if row.kind == APPLICATIONS.kind and (row.namespace, row.name) == child:
+        if _is_application(row) and (row.namespace or application.metadata.namespace, row.name) == child:
             return row.status or "", row.message or ""
     return "", ""

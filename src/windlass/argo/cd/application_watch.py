@@ -72,7 +72,7 @@ class ApplicationWatch:
             return False
         # Only keep its version: the response may be ahead of what the watch has delivered for other Applications,
         # such as those it has just synced.
-        self._reminder_version = _resource_version(response)
+        self._reminder_version = response.version
         return await self._receive()
 
     async def _receive(self) -> bool:
@@ -83,7 +83,7 @@ class ApplicationWatch:
                     if not _is_older(application, self.current):
                         self.current = application
                         # Otherwise it is our own reminder, or older: not an answer from Argo CD.
-                        if application is None or _resource_version(application) > self._reminder_version:
+                        if application is None or application.version > self._reminder_version:
                             self._idle_polls, self._next_reminder = 0, FIRST_REMINDER_POLLS
                         return True
         return False
@@ -93,12 +93,7 @@ def _is_older(application: Application | None, reference: Application | None) ->
     """Whether the first is older than, or the same as, `reference`; never if either is absent or the UIDs differ."""
     if application is None or reference is None or application.metadata.uid != reference.metadata.uid:
         return False
-    return _resource_version(application) <= _resource_version(reference)
-
-
-def _resource_version(application: Application) -> int:
-    text = application.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return application.version <= reference.version
 
 
 class ApplicationsWatch:

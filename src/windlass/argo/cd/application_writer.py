@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application, requested_run_id
 from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, has_cascade_finalizer
 from windlass.argo.cd.sync_requests import sync_operation
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
@@ -25,9 +25,12 @@ class ApplicationWriter:
     """Writes Applications and deletes objects, while the lock from which its client was made is held."""
 
     client: LockedClient
+    open_requests: dict[ObjectKey, int] = field(default_factory=dict)
+    """By Application: the version onto which a sync was requested that was not seen to end, nor to be refused."""
 
     async def sync(self, application: Application, request: SyncRequest) -> Application:
         """Request a sync of exactly this state; raises `Conflict` if the Application has changed since."""
+        self.open_requests[_key(application)] = application.version
         return await self._patch(application, {"operation": sync_operation(application, request)})
 
     async def try_sync(self, application: Application, request: SyncRequest) -> Application | str | None:
@@ -41,6 +44,15 @@ class ApplicationWriter:
             return None
         except KubeError as error:
             return f"the operation was refused: {error.what}"
+
+    def close_request(self, application: Application, run_id: str) -> None:
+        """Forget the request of this run if this state shows that it is over.
+
+        Once the version has changed, a request that is still under way can only be refused.
+        """
+        key = _key(application)
+        if requested_run_id(application) != run_id and application.version > self.open_requests.get(key, 0):
+            self.open_requests.pop(key, None)
 
     async def end_operation(self, application: Application) -> Application:
         """Terminate the running operation, or withdraw a request that Argo CD has not started."""
@@ -81,6 +93,10 @@ class ApplicationWriter:
     async def _patch(self, application: Application, patch: RawObject) -> Application:
         meta = {**patch.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
         return _decode(await self.client.patch(_ref(application), {**patch, "metadata": meta}))
+
+
+def _key(application: Application) -> ObjectKey:
+    return (application.metadata.namespace, application.metadata.name)
 
 
 def _ref(application: Application) -> Ref:

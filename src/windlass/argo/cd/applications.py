@@ -187,6 +187,12 @@ class Application(TypedObject, frozen=True, gc=False):
     status: _AppStatus | None = None
     operation: _RequestedOperation | None = None
 
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number, which grows with each write; 0 if it is not one."""
+        text = self.metadata.resource_version
+        return int(text) if text.isdecimal() else 0
+
 
 def parse_application(application: Application) -> ApplicationState:
     spec = application.spec or _AppSpec()

@@ -6,13 +6,16 @@ An Application runs one operation at a time, so requests that arrive during an o
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_sync_result
-from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application, requested_run_id
 from windlass.argo.cd.sync_requests import SyncRequest
+from windlass.core.platform.gate_values import abbreviate
 from windlass.core.platform.model.snapshots import OperationPhase, ParentApplication
+from windlass.kube.api_errors import TRANSIENT_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +66,8 @@ class ParentSync:
         )
         with self._applications.watch(parent_key) as watch:
             result = await self._run_operation(watch, request)
+            if watch.current is not None:
+                self._writer.close_request(watch.current, self._run_id)
         for child in batch:
             failure = result if isinstance(result, str) else _child_failure(result, child)
             if failure:
@@ -92,7 +97,14 @@ class ParentSync:
                     previous_operation, is_written = state.operation, True
                     watch.record_write(response)
             await watch.wait_for_change()
+        await self._end_operation(watch)
         return f"its operation is not over after {PARENT_SYNC_TIMEOUT.total_seconds():g} s"
+
+    async def _end_operation(self, watch: ApplicationWatch) -> None:
+        """End the operation if this run requested it; the run ends later what cannot be ended now."""
+        if watch.current is not None and requested_run_id(watch.current) == self._run_id:
+            with suppress(*TRANSIENT_ERRORS):
+                watch.record_write(await self._writer.end_operation(watch.current))
 
 
 def _child_resource(child: ObjectKey) -> RawObject:
@@ -107,9 +119,12 @@ def _operation_resources(application: Application) -> list[RawObject]:
 
 
 def _child_failure(parent: Application, child: ObjectKey) -> str:
+    """Why the operation did not sync this child; empty if it did, whatever became of the others."""
     operation = parse_application(parent).operation
     assert operation is not None
-    if operation.phase is OperationPhase.SUCCEEDED:
-        return ""
     status, message = child_sync_result(parent, child)
-    return "" if status == "Synced" else message or operation.message or f"its operation ended {operation.phase}"
+    if status == "Synced":
+        return ""
+    if not status and operation.phase is OperationPhase.SUCCEEDED:
+        return f"it does not define it at {abbreviate(operation.revisions)}"
+    return message or operation.message or f"its operation ended {operation.phase}"

@@ -133,7 +133,12 @@ class _SyncAttempt:
                 return failed
             if not is_first:
                 await self._refresh_after_failure(watch)
-            return await self._sync(watch)
+            decision = await self._sync(watch)
+            if isinstance(decision, Failed):
+                await self._end_operation(watch)
+            if watch.current is not None:
+                self._context.writer.close_request(watch.current, self._context.run_id)
+            return decision
 
     async def _refresh_after_failure(self, watch: ApplicationWatch) -> None:
         """Request a refresh and wait for it: the status may predate the failed attempt."""
@@ -243,14 +248,10 @@ class _SyncAttempt:
         assert watch.current is not None
         target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
         while True:
-            overtaken = _check_overtaken(target, history)
-            if isinstance(overtaken, Failed):
-                return overtaken
-            decision = overtaken or gates.evaluate_gate(target, history, self._context.now())
+            decision = _check_overtaken(target, history) or gates.evaluate_gate(target, history, self._context.now())
             if isinstance(decision, Open):
                 return decision
             if isinstance(decision, Failed):
-                await self._end_operation(watch)
                 return replace(
                     decision, is_final=history.succeeded_since is not None and decision.reason in POST_SYNC_REASONS
                 )
@@ -275,7 +276,7 @@ class _SyncAttempt:
         if application is None or requested_run_id(application) != self._context.run_id:
             return
         try:
-            await self._context.writer.end_operation(application)
+            watch.record_write(await self._context.writer.end_operation(application))
         except KubeError as error:
             self._emit(LogLine(Level.WARN, f"its operation could not be ended: {error.what}", self._node.name))
 

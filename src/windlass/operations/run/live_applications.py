@@ -13,6 +13,8 @@ from windlass.argo.cd.applications import NotServed, parse_application, requeste
 from windlass.argo.cd.diagnostics import diagnose_application
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.applications import ApplicationRef
+from windlass.core.platform.model.snapshots import OperationPhase
+from windlass.errors import WindlassError
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
 from windlass.operations.observation import build_observation, read_resource_state
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from windlass.operations.run.context import RunContext
 
 REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that its last comparison is used
-END_OPERATIONS_TIMEOUT = 10.0  # seconds to end the operations of this run after its timeout
+END_OPERATIONS_TIMEOUT = 10.0  # seconds to end the operations of a run that ends early
+END_OPERATION_INTERVAL = 0.5  # seconds until the next look at an operation that is being ended
 
 
 class LiveApplications:
@@ -126,14 +129,42 @@ class LiveApplications:
         return diagnostics
 
     async def end_operations(self, writer: ApplicationWriter) -> None:
-        """End the operations of this run that are still pending or running, as far as time allows."""
+        """End the operations of this run that still wait or run, and wait until Argo CD has ended them."""
+        for key in sorted(writer.open_requests):
+            if (application := self.applications.view.get(key)) is not None:
+                writer.close_request(application, self._context.run_id)
         try:
-            async with asyncio.timeout(END_OPERATIONS_TIMEOUT):
-                for application in list(self.applications.view.values()):
-                    if requested_run_id(application) == self._context.run_id:
-                        await writer.end_operation(application)
-        except (TimeoutError, KubeError) as error:
-            self._context.control.emit(LogLine(Level.WARN, f"an operation of this run may go on: {error}"))
+            async with asyncio.timeout(END_OPERATIONS_TIMEOUT), asyncio.TaskGroup() as tasks:
+                for key in sorted(writer.open_requests):
+                    tasks.create_task(self._end_operation(writer, key), name=f"end of the operation on {'/'.join(key)}")
+        except TimeoutError:
+            pass
+        for key in sorted(writer.open_requests):
+            message = f"the operation of this run on {'/'.join(key)} could not be ended and may go on"
+            self._context.control.emit(LogLine(Level.WARN, message))
+
+    async def _end_operation(self, writer: ApplicationWriter, key: ObjectKey) -> None:
+        """End the operation until it is over. An error that does not pass, such as a lost lock, leaves it open."""
+        run_id = self._context.run_id
+        while key in writer.open_requests:
+            if (application := self.applications.view.get(key)) is None:
+                return
+            try:
+                # The refresh changes the version, so that a request that is still under way is refused.
+                application = await self._context.refresher.refresh(application)
+                writer.close_request(application, run_id)
+                if key in writer.open_requests and not _is_terminating(application):
+                    writer.close_request(await writer.end_operation(application), run_id)
+            except TRANSIENT_ERRORS:
+                pass
+            except WindlassError:
+                return
+            await self._context.clock.sleep(END_OPERATION_INTERVAL)
+
+
+def _is_terminating(application: Application) -> bool:
+    operation = parse_application(application).operation
+    return operation is not None and operation.phase is OperationPhase.TERMINATING
 
 
 def _has_missed_request(application: Application, run_id: str) -> bool:

@@ -16,7 +16,7 @@ from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import compliance, report_text, reports
-from windlass.core.platform.reporting.recommendations import CATALOGUE, RunProblem, recommendation_for
+from windlass.core.platform.reporting.recommendations import CATALOGUE, ContainerProblem, RunProblem, recommendation_for
 from windlass.core.platform.reporting.report_documents import document
 from windlass.core.platform.reporting.reports import Action, FinalState, Removal, RunRecord
 
@@ -175,12 +175,12 @@ def test_the_command_that_repeats_a_run(action: Action, scope: str, command: str
 
 
 def test_every_reason_and_trouble_has_advice() -> None:
-    for detected in (*RunProblem, *Reason):
+    for detected in (*RunProblem, *Reason, *ContainerProblem):
         advice = recommendation_for(detected, SMALL.applications["ceph"].target)
         assert advice.sentence
         assert advice.command
         assert "{" not in advice.sentence + advice.command
-    assert set(CATALOGUE) == {*RunProblem, *Reason}
+    assert set(CATALOGUE) == {*RunProblem, *Reason, *ContainerProblem}
 
 
 def test_advice_looks_where_argocd_is() -> None:

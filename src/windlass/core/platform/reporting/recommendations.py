@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,7 +11,14 @@ from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+
+class ContainerProblem(StrEnum):
+    """Problems of a container, found in the diagnostics of an application: more time does not solve them."""
+
+    CRASHES = "CrashLoopBackOff"
+    IMAGE_MISSING = "ImagePullBackOff"
 
 
 class RunProblem(StrEnum):
@@ -36,7 +44,9 @@ _GET = "kubectl -n {namespace} get {object} -o yaml"
 _DESCRIBE = "kubectl -n {namespace} describe {object}"
 _RERUN = "{again}"
 
-CATALOGUE: Mapping[RunProblem | Reason, tuple[str, str]] = {
+DetectedProblem = RunProblem | Reason | ContainerProblem
+
+CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     RunProblem.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
     RunProblem.CREDENTIALS_INVALID: (
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
@@ -69,7 +79,10 @@ CATALOGUE: Mapping[RunProblem | Reason, tuple[str, str]] = {
     ),
     Reason.NOT_FRESH: ("Argo CD's verdict on {name} is older than the sync: is its controller keeping up?", _DESCRIBE),
     Reason.ERROR_CONDITION: ("Argo CD reports an error on {name}: repository, manifests or project.", _GET),
-    Reason.PROGRESSING: ("{name} is still coming up: raise its health timeout if that is usual.", _DESCRIBE),
+    Reason.PROGRESSING: (
+        "{name} is still Progressing: look at its pods; increase its health timeout only if it is merely slow.",
+        _DESCRIBE,
+    ),
     Reason.DEGRADED: ("{name} is Degraded: look at the pods and events of its resources.", _DESCRIBE),
     Reason.SUSPENDED: ("Something in {name} is suspended: resume it; a paused part is never healthy.", _DESCRIBE),
     Reason.MISSING: ("Objects of {name} are missing although they were synced: who deletes them?", _DESCRIBE),
@@ -77,14 +90,43 @@ CATALOGUE: Mapping[RunProblem | Reason, tuple[str, str]] = {
     Reason.FAILED: ("{name} failed: its last operation says why.", _GET),
     Reason.NOT_STABLE: ("{name} does not stay healthy long enough: look for restarts.", _DESCRIBE),
     Reason.NO_ACTIVITY: ("Nothing has changed on {name} for minutes: it is stuck, not slow.", _DESCRIBE),
-    Reason.OUT_OF_TIME: ("{name} was still moving when its time was over: raise its timeout, then run again.", _RERUN),
+    Reason.OUT_OF_TIME: (
+        "{name} was still changing at its timeout: if it is merely slow, increase the timeout and run again.",
+        _RERUN,
+    ),
     Reason.INTERRUPTED: ("{name} was under way when the run ended: run again, it goes on from where it was.", _RERUN),
     Reason.PRESENT: ("{name} is still there: nobody has begun to delete it.", _GET),
+    ContainerProblem.CRASHES: (
+        "A container of {name} ends and is started again: its last log lines say why; more time does not help.",
+        _DESCRIBE,
+    ),
+    ContainerProblem.IMAGE_MISSING: (
+        "An image of {name} cannot be pulled: check its name, its tag and the pull secret; more time does not help.",
+        _DESCRIBE,
+    ),
 }
+
+_HEALTH_REASONS = frozenset({
+    Reason.PROGRESSING, Reason.DEGRADED, Reason.NOT_STABLE, Reason.NO_ACTIVITY, Reason.OUT_OF_TIME, Reason.INTERRUPTED,
+})  # fmt: skip
+"""Reasons that a container can cause."""
+_IMAGE_WAIT = re.compile(r"  container \S+ waits, (ImagePullBackOff|ErrImagePull|ErrImageNeverPull|InvalidImageName)\b")
+_CRASH = re.compile(r"  container \S+ (waits, CrashLoopBackOff\b|.*it last ended with |ended, .* exit code [1-9])")
+
+
+def detected_problem(reason: Reason, diagnostics: Iterable[str]) -> Reason | ContainerProblem:
+    """What to advise on: the container that the diagnostics name, if it can be the cause; otherwise the reason."""
+    if reason in _HEALTH_REASONS:
+        for line in diagnostics:
+            if _IMAGE_WAIT.match(line):
+                return ContainerProblem.IMAGE_MISSING
+            if _CRASH.match(line):
+                return ContainerProblem.CRASHES
+    return reason
 
 
 def recommendation_for(
-    detected: RunProblem | Reason,
+    detected: DetectedProblem,
     target: ApplicationRef | ResourceRef | None = None,
     rerun_command: str = "windlass deploy",
 ) -> Recommendation:

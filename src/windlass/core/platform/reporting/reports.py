@@ -18,7 +18,12 @@ from windlass.core.platform.model.snapshots import ApplicationState, NodeState, 
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import verdicts
-from windlass.core.platform.reporting.recommendations import Recommendation, RunProblem, recommendation_for
+from windlass.core.platform.reporting.recommendations import (
+    Recommendation,
+    RunProblem,
+    detected_problem,
+    recommendation_for,
+)
 from windlass.core.platform.reporting.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -364,7 +369,10 @@ def _recommendations(
         [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []
     )
     targets = {name: _with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
-    recommendations += [recommendation_for(Reason(each.reason), targets[each.name], rerun_command) for each in failures]
+    recommendations += [
+        recommendation_for(detected_problem(Reason(each.reason), each.diagnostics), targets[each.name], rerun_command)
+        for each in failures
+    ]
     for each in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
         command = f"windlass {run.action} --scope app:{each.name}"
         recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[each.name], command))
