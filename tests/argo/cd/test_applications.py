@@ -156,7 +156,9 @@ def test_odd_operations() -> None:
     assert operated(phase="Pondering") == Operation(OperationPhase.RUNNING, started_at=MIN_TIME)
     assert operated(phase="Error", startedAt="yesterday") == Operation(OperationPhase.ERROR, started_at=MIN_TIME)
     automated = operated(phase="Failed", operation={"initiatedBy": {"automated": True}})
-    assert automated == Operation(OperationPhase.FAILED, started_at=MIN_TIME, started_by="automated sync")
+    assert automated == Operation(
+        OperationPhase.FAILED, started_at=MIN_TIME, started_by="automated sync", is_automated=True
+    )
 
 
 @pytest.mark.parametrize(

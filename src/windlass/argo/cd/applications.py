@@ -200,6 +200,7 @@ def parse_application(application: Application) -> ApplicationState:
     sync, health = status.sync or _SyncStatus(), status.health or _HealthStatus()
     annotations = application.metadata.annotations
     return ApplicationState(
+        uid=application.metadata.uid,
         revisions=_revisions(sync),
         sync=SyncStatus(sync.status) if sync.status in set(SyncStatus) else SyncStatus.UNKNOWN,
         health=parse_health(health.status),
@@ -270,6 +271,7 @@ def _parse_operation(state: _OperationState | None, *, hooks_are_internal: bool)
         revisions=_revisions(result),
         run_id=_run_id(request),
         started_by=initiator.username or ("automated sync" if initiator.automated else ""),
+        is_automated=bool(initiator.automated) and not initiator.username,
         is_partial=bool(request.sync and request.sync.resources),
         message=(state.message or "") if is_over else "",
         hooks=tuple(

@@ -13,7 +13,7 @@ from windlass.argo.cd.applications import ObjectKey, parse_application, parse_pa
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.core.log_lines import Level, LogLine
-from windlass.core.platform import gates
+from windlass.core.platform import gates, takeovers
 from windlass.core.platform.events import NodeStarted, NodeWaiting
 from windlass.core.platform.gate_values import (
     Failed,
@@ -23,10 +23,13 @@ from windlass.core.platform.gate_values import (
     Reason,
     RefreshNeeded,
     Wait,
-    abbreviate,
 )
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
-from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, desired_revisions
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    ParentApplication,
+    desired_revisions,
+)
 from windlass.core.platform.outcomes import StepResult
 from windlass.core.platform.planning.plans import sync_reason
 from windlass.kube.api_errors import KubeError
@@ -248,7 +251,8 @@ class _SyncAttempt:
         assert watch.current is not None
         target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
         while True:
-            decision = _check_overtaken(target, history) or gates.evaluate_gate(target, history, self._context.now())
+            now = self._context.now()
+            decision = takeovers.check_gate_takeover(target, history, now) or gates.evaluate_gate(target, history, now)
             if isinstance(decision, Open):
                 return decision
             if isinstance(decision, Failed):
@@ -300,20 +304,3 @@ def _wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wa
     if not revisions or not state.sources:
         return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
     return None
-
-
-def _check_overtaken(target: GateTarget, history: GateHistory) -> Failed | RefreshNeeded | None:
-    """Failure or refresh if the sources or the resolved revision changed: this sync can no longer be verified."""
-    state = history.latest
-    if not isinstance(state, ApplicationState):
-        return None
-    if state.sources != target.sources:
-        return Failed(Reason.OVERTAKEN, "its definition has changed meanwhile")
-    if not state.has_mutable_revision or state.refresh_requested or state.revisions == target.revisions:
-        return None
-    detail = f"what it follows has moved to {abbreviate(state.revisions)} meanwhile"
-    if target.run_id is None:
-        return Failed(Reason.OVERTAKEN, detail)
-    if history.succeeded_since is None or state.revisions in history.earlier_revisions:
-        return None
-    return Failed(Reason.OVERTAKEN, detail) if history.was_refreshed else RefreshNeeded(Reason.OVERTAKEN, detail)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.model.health import Health  # noqa: TC001
-from windlass.core.platform.model.snapshots import NodeState, Source, SyncStatus  # noqa: TC001
+from windlass.core.platform.model.snapshots import NodeState, Operation, Source, SyncStatus  # noqa: TC001
 
 if TYPE_CHECKING:
     from windlass.core.platform.model.applications import NodeTiming
@@ -72,6 +72,7 @@ class GateHistory:
     latest: NodeState | None
     earlier_revisions: frozenset[tuple[str, ...]] = frozenset()  # before the success; seeing these proves nothing
     succeeded_since: datetime | None = None
+    own_success: Operation | None = None  # the operation of this run, once it was seen to succeed
     healthy_since: datetime | None = None
     degraded_since: datetime | None = None
     was_refreshed: bool = False

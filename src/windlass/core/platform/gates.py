@@ -66,6 +66,7 @@ def extend_history(history: GateHistory, state: NodeState | None, now: datetime)
         last_change=history.last_change if state == history.latest else now,
         earlier_revisions=earlier,
         succeeded_since=(history.succeeded_since or now) if succeeded else None,
+        own_success=history.own_success or (_own_operation(state) if succeeded else None),
         healthy_since=(history.healthy_since or now) if state and state.health is Health.HEALTHY else None,
         degraded_since=(history.degraded_since or now) if state and is_degraded(state) else None,
         was_refreshed=succeeded and (history.was_refreshed or new_refresh),
@@ -73,10 +74,20 @@ def extend_history(history: GateHistory, state: NodeState | None, now: datetime)
 
 
 def _has_succeeded(history: GateHistory, state: NodeState | None) -> bool:
-    """Ignore the operation of the initial state: right after a request Argo CD still shows the previous operation."""
+    """Whether this run, or Argo CD itself, synced the node since the initial state.
+
+    Ignore the operation of the initial state: right after a request Argo CD still shows the previous operation.
+    """
     if not isinstance(state, ApplicationState) or state.operation is None or state.operation_requested:
         return False
-    return state.operation.phase is OperationPhase.SUCCEEDED and state.operation != _shown_operation(history.initial)
+    operation = state.operation
+    is_new_success = operation.phase is OperationPhase.SUCCEEDED and operation != _shown_operation(history.initial)
+    return is_new_success and (operation.run_id is not None or operation.is_automated)
+
+
+def _own_operation(state: NodeState | None) -> Operation | None:
+    operation = _shown_operation(state)
+    return operation if operation and operation.run_id else None
 
 
 def _shown_operation(state: NodeState | None) -> Operation | None:
@@ -145,17 +156,37 @@ def _evaluate_operation(target: GateTarget, history: GateHistory, state: Applica
         return None
     if operation is None or operation == _shown_operation(history.initial):
         return Wait(Reason.OPERATION_NOT_SEEN, "Argo CD has not taken up the operation yet")
-    is_ours = operation.run_id == target.run_id
-    who = "the operation" if is_ours else f"an operation by {operation.started_by or 'others'}"
+    if operation.run_id == target.run_id:
+        return _own_operation_failure(target, operation)
+    return (
+        None if _is_self_heal(history, operation) else Failed(Reason.OVERTAKEN, describe_foreign_operation(operation))
+    )
+
+
+def _own_operation_failure(target: GateTarget, operation: Operation) -> Failed | None:
+    if operation.was_terminated:
+        return Failed(Reason.OVERTAKEN, "another client terminated the operation")
     if operation.phase is not OperationPhase.SUCCEEDED:
         message = f": {operation.message}" if operation.message else ""
-        reason, ending = Reason.OPERATION_FAILED, f"ended {operation.phase}{message}"
-    elif operation.revisions != target.revisions:
+        return Failed(Reason.OPERATION_FAILED, f"the operation ended {operation.phase}{message}")
+    if operation.revisions != target.revisions:
         revisions = f"{abbreviate(operation.revisions)}, wanted is {abbreviate(target.revisions)}"
-        reason, ending = Reason.WRONG_REVISION, f"ended at {revisions}"
-    else:
-        return None
-    return Failed(reason if is_ours else Reason.OVERTAKEN, f"{who} {ending}")
+        return Failed(Reason.WRONG_REVISION, f"the operation ended at {revisions}")
+    return None
+
+
+def _is_self_heal(history: GateHistory, operation: Operation) -> bool:
+    """Whether Argo CD repaired, at the same revisions, what the operation of this run had synced."""
+    own = history.own_success
+    is_success = operation.is_automated and operation.phase is OperationPhase.SUCCEEDED
+    return is_success and own is not None and operation.revisions == own.revisions
+
+
+def describe_foreign_operation(operation: Operation) -> str:
+    """What another client did, in a sentence."""
+    what = "a sync of selected resources" if operation.is_partial else "an operation"
+    who = operation.started_by or "another client"
+    return f"{what} by {who} ended {operation.phase} at {abbreviate(operation.revisions)}"
 
 
 def _evaluate_health(evidence: Evidence, target: GateTarget, history: GateHistory) -> GateDecision:

@@ -31,6 +31,7 @@ class OperationPhase(StrEnum):
     ERROR = "Error"
 
 
+TERMINATED = "Operation terminated"
 RUNNING_PHASES = frozenset({OperationPhase.RUNNING, OperationPhase.TERMINATING})
 
 
@@ -70,6 +71,8 @@ class Operation:
     run_id: str | None = None
     """The Windlass run that started it; `None` if another client or Argo CD itself did."""
     started_by: str = ""
+    is_automated: bool = False
+    """Argo CD itself started it: automated sync or self-heal."""
     is_partial: bool = False
     """Only some resources were synced; it says nothing about the others."""
     message: str = ""
@@ -78,6 +81,11 @@ class Operation:
     @property
     def is_finished(self) -> bool:
         return self.phase not in RUNNING_PHASES
+
+    @property
+    def was_terminated(self) -> bool:
+        """Whether a client terminated it. Argo CD, which ends what takes too long, says so in its message."""
+        return self.message.startswith(TERMINATED) and "timeout" not in self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,7 @@ class ResourceKind:
 class ApplicationState:
     """The state of an Argo CD Application that exists."""
 
+    uid: str = ""
     revisions: tuple[str, ...] = ()
     """The revisions of the last comparison, one for each source."""
     sync: SyncStatus = SyncStatus.UNKNOWN
