@@ -213,79 +213,10 @@ def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationStat
             Reason.WRONG_REVISION,
             "the operation ended at 000000000000, wanted is 111111111111",
         ),
-        (
-            shown(operation=done(revisions=(), run_id=None, started_by="eve")),
-            Reason.OVERTAKEN,
-            "an operation by eve ended Succeeded at nothing",
-        ),
-        (
-            shown(operation=done(phase=OperationPhase.FAILED, run_id=None)),
-            Reason.OVERTAKEN,
-            "an operation by another client ended Failed at 111111111111",
-        ),
-        (
-            shown(operation=done(run_id=None, started_by="eve")),
-            Reason.OVERTAKEN,
-            "an operation by eve ended Succeeded at 111111111111",
-        ),
-        (
-            shown(operation=done(run_id=None, started_by="eve", is_partial=True)),
-            Reason.OVERTAKEN,
-            "a sync of selected resources by eve ended Succeeded at 111111111111",
-        ),
-        (
-            shown(operation=done(run_id=None, started_by="automated sync", is_automated=True)),
-            Reason.OVERTAKEN,
-            "an operation by automated sync ended Succeeded at 111111111111",
-        ),
-        (
-            shown(operation=done(phase=OperationPhase.FAILED, message="Operation terminated")),
-            Reason.OVERTAKEN,
-            "another client terminated the operation",
-        ),
-        (
-            shown(operation=done(phase=OperationPhase.FAILED, message="Operation terminated (controller timeout)")),
-            Reason.OPERATION_FAILED,
-            "the operation ended Failed: Operation terminated (controller timeout)",
-        ),
     ],
 )
 def test_what_fails_at_once(each: NodeState, reason: Reason, detail: str) -> None:
     assert judged(each) == Failed(reason, detail)
-
-
-HEALING = done(run_id=None, is_automated=True, is_partial=True, started_at=at(4), finished_at=at(5))
-
-
-@pytest.mark.parametrize(
-    ("healing", "opens"),
-    [
-        (HEALING, True),
-        (replace(HEALING, revisions=(OLD,)), False),
-        (replace(HEALING, is_automated=False, started_by="eve"), False),
-        (replace(HEALING, phase=OperationPhase.FAILED), False),
-    ],
-)
-def test_self_heal_of_what_our_operation_synced_does_not_overtake_it(healing: Operation, opens: bool) -> None:
-    """It is compared after it, as after our own."""
-    running = shown(
-        operation=replace(healing, phase=OperationPhase.RUNNING, finished_at=None), operation_requested=True
-    )
-    history = seen((3, shown()), (4, running), (7, shown(operation=healing, reconciled_at=at(6))))
-    decision = gates.evaluate_gate(OURS, history, at(7))
-    if opens:
-        assert proof_of(decision) is Proof.LATER_COMPARISON
-    else:
-        assert isinstance(decision, Failed)
-        assert decision.reason is Reason.OVERTAKEN
-
-
-def test_the_operation_of_an_earlier_attempt_is_not_ours() -> None:
-    """It carries the id of this run, too; only what was requested since opens the gate."""
-    before = state(operation=done())
-    decision = judged(replace(before, reconciled_at=at(3)), before=before)
-    assert isinstance(decision, Wait)
-    assert decision.reason is Reason.OPERATION_NOT_SEEN
 
 
 def test_all_revisions_of_many_sources_count() -> None:
