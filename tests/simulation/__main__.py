@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CHUNK = 25  # seeds that a process plays before it reports them
 MAX_SHOWN = 20  # wrong seeds that are printed one by one
+MAX_TEXT = 300  # characters of a problem
 Dimensions = frozenset[str] | None
 PlayedSeed = tuple[int, tuple[int, int, int], tuple[str, ...]]
 """(seed, (nodes, runs, operations), problems)."""
@@ -58,7 +59,7 @@ def play_many(seeds: range, dimensions: Dimensions, jobs: int | None, *, until_w
                 sums.update(dict(zip(("nodes", "runs", "operations"), counts, strict=True)), seeds=1)
                 wrong += bool(problems)
                 if problems and wrong <= MAX_SHOWN:
-                    print(f"\nmake sim SEED={seed}\n  {problems[0]}", flush=True)
+                    print(f"\nmake sim SEED={seed}\n  {problems[0][:MAX_TEXT]}", flush=True)
             seconds = time.monotonic() - started  # noqa: TID251
             print(f"\r{sums['seeds']} of {len(seeds)} seeds, {wrong} wrong, {seconds:.0f} s", end="", flush=True)
             if wrong and until_wrong:

@@ -49,11 +49,13 @@ VERBS = ("*", "patch", "update", "get", "watch", "create")
 
 
 def draw_scenario(seed: int, dimensions: frozenset[str] | None = None) -> Scenario:
-    """The scenario of a seed, with the default dimensions or with these."""
+    """The scenario of a seed: each default dimension with its share, or all of `dimensions`."""
     scenario = _basis(seed)
     for name, dimension in DIMENSIONS.items():
-        if dimension.is_drawn if dimensions is None else name in dimensions:
-            scenario = dimension.add(Chance(f"{name}-{seed}"), scenario)
+        chance = Chance(f"{name}-{seed}")
+        is_drawn = dimension.is_drawn and chance.random() < dimension.share
+        if is_drawn if dimensions is None else name in dimensions:
+            scenario = dimension.add(chance, scenario)
     return scenario
 
 

@@ -1,21 +1,212 @@
-"""What happens beside a run: events by other clients and in the cluster itself, at the times a scenario gives."""
+"""What happens beside a run: events in the cluster and by other clients, at the times that a scenario gives."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.scenarios import APPLICATIONS, ARGOCD
+from windlass.argo.cd.root_application import MANAGED_BY_LABELS
+from windlass.argo.cd.root_application import NAME as ROOT_NAME
+from windlass.sandbox.apiserver.access.authentication import controller_user
+from windlass.sandbox.apiserver.wire.api_status import StatusError
+from windlass.sandbox.argocd.repositories import ComparisonFailure, MemoryRepository
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from tests.simulation.play import Play
     from tests.simulation.scenarios import Event
+    from windlass.sandbox.in_process_client import InProcessClient
+
+Body = dict[str, Any]
+ANOTHER_CLIENT = "another-client"
+
+
+class SimulatedRepository(MemoryRepository):
+    """A repository whose server may be down: branches cannot be resolved then, known commits can."""
+
+    is_down = False
+
+    def resolve(self, revision: str) -> str:
+        if self.is_down and revision not in self._commits:
+            raise ComparisonFailure("failed to list refs: dial tcp: connection refused")
+        return super().resolve(revision)
 
 
 class Events:
+    """Plays the events of a scenario. Each kind of event is one method."""
+
     def __init__(self, play: Play) -> None:
         self._play = play
+        self._root_before: Body | None = None
+        self._kinds: dict[str, Callable[[Event], Awaitable[None]]] = {
+            "outage": self._outage,
+            "git-down": self._git_down,
+            "controller-down": self._controller_down,
+            "rollback": self._rollback,
+            "selective-sync": self._selective_sync,
+            "terminate": self._terminate,
+            "delete": self._delete,
+            "orphan": self._orphan,
+            "recreate": self._recreate,
+            "edit": self._edit,
+            "automate": self._automate,
+            "root-automate": self._change_root,
+            "root-label": self._change_root,
+            "root-source": self._change_root,
+            "root-delete": self._delete_root,
+        }
 
     async def play(self, event: Event) -> None:
+        if event.after_operation:
+            await self._play.witness.started[event.target].wait()
         await self._play.sandbox.clock.sleep(event.at)
+        target = f" of {event.target}" if event.target else ""
+        self._play.story.append(f"{self._play.sandbox.clock.timestamp()} {event.kind}{target} {event.seconds or ''}")
+        with suppress(StatusError):  # another write came first, or the object does not exist
+            await self._kinds[event.kind](event)
 
     async def repair(self) -> None:
         """Undo whatever is still wrong: from now on a run must succeed."""
-        self._play.argocd.dropped_updates.clear()
+        play, scenario = self._play, self._play.scenario
+        play.argocd.dropped_updates.clear()
+        if self._root_before is not None:
+            await self._restore_root(self._root_before)
+        for part in () if scenario.has_root else scenario.commits[0].values():
+            wanted = scenario.application(part, "main")
+            await self._restore(part.name, wanted)
+
+    async def _restore(self, name: str, wanted: Body) -> None:
+        found = self._application(name)
+        while found and found["metadata"].get("deletionTimestamp"):
+            await self._play.sandbox.clock.sleep(10.0)
+            found = self._application(name)
+        if found is None:
+            await self._client.create(APPLICATIONS, wanted)
+        elif found["spec"] != wanted["spec"]:
+            changes = {"source": wanted["spec"]["source"], "syncPolicy": wanted["spec"].get("syncPolicy")}
+            await self._client.patch(APPLICATIONS, name, {"spec": changes}, ARGOCD)
+
+    async def _restore_root(self, before: Body) -> None:
+        with suppress(StatusError):  # it was deleted: a run creates it
+            changes = {"source": before["spec"]["source"], "syncPolicy": None}
+            patch = {"metadata": {"labels": MANAGED_BY_LABELS}, "spec": changes}
+            await self._client.patch(APPLICATIONS, ROOT_NAME, patch, ARGOCD)
+
+    @property
+    def _client(self) -> InProcessClient:
+        """A client that no fault affects."""
+        return self._play.sandbox.client(controller_user(ANOTHER_CLIENT))
+
+    def _application(self, name: str) -> Body | None:
+        found = self._play.sandbox.server.store.get(APPLICATIONS, ARGOCD, name)
+        return found.load() if found else None
+
+    def _touch(self, *names: str) -> None:
+        """A run cannot have seen yet what happens to these nodes now."""
+        for name in names or self._play.scenario.commits[0]:
+            self._play.witness.touched[name] = self._play.sandbox.clock.now()
+
+    async def _outage(self, event: Event) -> None:
+        outages, pattern = self._play.workloads.behaviours.outages, f"{event.target}:*"
+        self._touch(event.target)
+        outages.add(pattern)
+        self._wake_pods(event.target)
+        try:
+            await self._play.sandbox.clock.sleep(event.seconds)
+        finally:
+            outages.discard(pattern)
+            self._wake_pods(event.target)
+
+    def _wake_pods(self, name: str) -> None:
+        for pod in self._play.witness.pods(name):
+            self._play.workloads.controllers["Pods"].enqueue(("pods", pod.namespace, pod.name))
+
+    async def _git_down(self, event: Event) -> None:
+        self._play.repository.is_down = True
+        try:
+            await self._play.sandbox.clock.sleep(event.seconds)
+        finally:
+            self._play.repository.is_down = False
+
+    async def _controller_down(self, event: Event) -> None:
+        self._play.argocd.pause()
+        try:
+            await self._play.sandbox.clock.sleep(event.seconds)
+        finally:
+            self._play.argocd.restart()
+
+    async def _operate(self, name: str, sync: Body) -> None:
+        """Request an operation as Argo CD's own API does: only if none is in progress."""
+        found = self._application(name)
+        if found is None or found.get("operation"):
+            return
+        self._touch(name)
+        version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+        operation = {"initiatedBy": {"username": ANOTHER_CLIENT}, "retry": {}, "sync": sync}
+        await self._client.patch(APPLICATIONS, name, {"metadata": version, "operation": operation}, ARGOCD)
+
+    async def _rollback(self, event: Event) -> None:
+        await self._operate(event.target, {"revision": self._play.witness.commits[0]})
+
+    async def _selective_sync(self, event: Event) -> None:
+        rows = [{"kind": "ConfigMap", "name": event.target}]
+        await self._operate(event.target, {"resources": rows, "revision": self._play.witness.commits[-1]})
+
+    async def _terminate(self, event: Event) -> None:
+        found = self._application(event.target) or {}
+        if found.get("operation") and found.get("status", {}).get("operationState", {}).get("phase") == "Running":
+            self._touch(event.target)
+            patch = {"status": {"operationState": {"phase": "Terminating"}}}
+            await self._client.patch(APPLICATIONS, event.target, patch, ARGOCD)
+
+    async def _delete(self, event: Event) -> None:
+        self._touch(event.target)
+        self._play.removals.excused.add(event.target)
+        await self._client.delete(APPLICATIONS, event.target, ARGOCD)
+
+    async def _orphan(self, event: Event) -> None:
+        """Delete the Application without its objects."""
+        self._touch(event.target)
+        self._play.removals.excused.add(event.target)
+        await self._client.patch(APPLICATIONS, event.target, {"metadata": {"finalizers": None}}, ARGOCD)
+        await self._client.delete(APPLICATIONS, event.target, ARGOCD)
+
+    async def _recreate(self, event: Event) -> None:
+        found = self._application(event.target)
+        if found:
+            await self._orphan(event)
+            kept = {name: found["metadata"].get(name) for name in ("name", "namespace", "finalizers", "annotations")}
+            body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": found["spec"]}
+            await self._client.create(APPLICATIONS, {**body, "metadata": kept})
+
+    async def _edit(self, event: Event) -> None:
+        self._touch(event.target)
+        source = {"targetRevision": self._play.witness.commits[0]}
+        await self._client.patch(APPLICATIONS, event.target, {"spec": {"source": source}}, ARGOCD)
+
+    async def _automate(self, event: Event) -> None:
+        self._touch(event.target)
+        patch = {"spec": {"syncPolicy": {"automated": {"selfHeal": True}}}}
+        await self._client.patch(APPLICATIONS, event.target, patch, ARGOCD)
+        self._play.witness.automated.add(event.target)
+
+    async def _change_root(self, event: Event) -> None:
+        found = self._application(ROOT_NAME)
+        if found is None:
+            return
+        self._touch()
+        self._root_before = self._root_before or found
+        patches: dict[str, Body] = {
+            "root-automate": {"spec": {"syncPolicy": {"automated": {"selfHeal": True}}}},
+            "root-label": {"metadata": {"labels": None}},
+            "root-source": {"spec": {"source": {"targetRevision": self._play.witness.commits[0]}}},
+        }
+        await self._client.patch(APPLICATIONS, ROOT_NAME, patches[event.kind], ARGOCD)
+        if event.kind == "root-automate":
+            self._play.witness.automated.update((ROOT_NAME, *self._play.scenario.commits[0]))
+
+    async def _delete_root(self, _: Event) -> None:
+        self._touch()
+        await self._client.delete(APPLICATIONS, ROOT_NAME, ARGOCD)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL
 from tests.simulation.draws import draw_scenario
-from tests.simulation.events import Events
+from tests.simulation.events import Events, SimulatedRepository
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
 from tests.simulation.teardown_play import TeardownPlay
@@ -23,11 +23,11 @@ from windlass.operations import deploy
 from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.teardown import teardown
+from windlass.operations.validate import ValidateRequest, validate_with_timeout
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.journal import Journal
 from windlass.sandbox.apiserver.requests import AUTHENTICATED, MASTERS, UserInfo
 from windlass.sandbox.argocd.installation import install_argocd
-from windlass.sandbox.argocd.repositories import MemoryRepository
 from windlass.sandbox.controllers.installation import install_workloads
 from windlass.sandbox.sandbox import Sandbox
 from windlass.simulation import virtual_time
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 QUICK = CallLimits(calls_per_second=10_000, burst=10_000)
 PRODUCT = UserInfo(US, (MASTERS, AUTHENTICATED))
 LIMIT = 20 * LONGEST_RUN.total_seconds()  # virtual seconds for a whole scenario
+VALIDATE_TIMEOUT = 600.0  # virtual seconds
 R = TypeVar("R")
 Ended = EndedRun
 
@@ -72,7 +73,7 @@ class Play:
     journal: WatchfulJournal
     witness: Witness
     removals: Removals
-    repository: MemoryRepository = field(default_factory=MemoryRepository)
+    repository: SimulatedRepository = field(default_factory=SimulatedRepository)
     story: list[str] = field(default_factory=list)
     runs: int = 0
     alive: set[str] = field(default_factory=set)
@@ -98,7 +99,10 @@ class Play:
         await self.sandbox.clock.sleep(1.0)
 
     async def run(self, act: Act) -> EndedRun:
+        if act.pushes_first:
+            self.push()
         self.witness.since = len(self.witness.commits) - 1
+        self.witness.started.clear()
         platform = self.scenario.platform
         self.witness.outside = frozenset(platform.applications) - selected_nodes(platform, act.scope)
         for fault in act.faults:
@@ -117,7 +121,23 @@ class Play:
                 task.cancel()
         self.sandbox.server.faults.clear()
         self.story.append(str(ended))
+        if self.scenario.validates and act.action is Action.DEPLOY and ended.is_successful and not act.rival_at:
+            await self._validate(ended, act)
         return ended
+
+    async def _validate(self, ended: EndedRun, act: Act) -> None:
+        """`validate` right after a successful deploy succeeds, unless something has happened that neither could see."""
+        cluster = run_context(self._client("validate")).cluster
+        request = ValidateRequest("development", self.scenario.platform, act.scope)
+        report = await validate_with_timeout(VALIDATE_TIMEOUT, cluster, request)
+        is_recent = any(map(self.witness.is_recent, self.scenario.platform.applications))
+        if report.summary.exit_code and not is_recent:
+            failures = [f"{each.name}: {each.reason} {each.detail}" for each in report.failures]
+            self.witness.problems.append(f"{ended.run_id} reports success, and validate {report.summary}: {failures}")
+
+    def _client(self, agent: str) -> KubeClient:
+        transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=agent)
+        return KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
 
     async def _later(self, seconds: float, what: Callable[[], None]) -> None:
         await self.sandbox.clock.sleep(seconds)

@@ -39,6 +39,10 @@ class EndedRun:
     events: list[Event] = field(default_factory=list)
 
     @property
+    def is_successful(self) -> bool:
+        return self.report is not None and self.report.summary.exit_code == 0
+
+    @property
     def refreshes(self) -> int:
         return self.report.metrics.calls.refreshes if self.report else 0
 
@@ -98,5 +102,8 @@ class RunJudge:
             if act.action is Action.TEARDOWN:
                 for left in self._play.removals.left_of(name):
                     self._note(f"{run_id} reports success, and {left} still exists")
-            elif why := self._witness.why_not_ready(name, numbers):
-                self._note(f"{run_id} reports success, and {name} is not healthy: {why}")
+            elif not self._witness.is_recent(name):
+                shown = self._witness.why_not_shown(name, has_moved=len(numbers) > 1)
+                why = self._witness.why_not_ready(name, numbers) or shown
+                if why:
+                    self._note(f"{run_id} reports success, and {name} is not healthy: {why}")

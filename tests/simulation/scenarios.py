@@ -28,6 +28,7 @@ ROOT = RootApplication(URL, "main", "root", {"domain": "example.org"})
 TROUBLES = ("image", "unready", "refused", "broken", "crashing")
 """Ways in which an application may never get healthy."""
 LONGEST_RUN = timedelta(hours=3)
+SILENCE = 100.0  # seconds until a run notices that a watch is dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Event:
     """The name of an application, or empty."""
     seconds: float = 0.0
     """For how long, if it ends by itself."""
+    after_operation: bool = False
+    """`at` counts from the first operation that the run requests of the target, not from its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class Act:
     limit: timedelta = LONGEST_RUN
     push_at: float = 0.0
     """Seconds until the next commit is pushed."""
+    pushes_first: bool = False
+    """Whether the next commit is pushed before the run starts."""
     rival_at: float = 0.0
     """Seconds until another run is started beside it."""
     rival: Action = Action.DEPLOY
@@ -121,13 +126,31 @@ class Scenario:
     lag: float
     jitter: float
     teardown: TeardownScenario | None = None
+    broken_roots: frozenset[int] = frozenset()
+    """The commits whose root cannot be rendered."""
+    undefined: dict[int, frozenset[str]] = field(default_factory=dict)
+    """By commit: the applications that the root does not define."""
+    validates: bool = False
+    """Whether each successful deploy is followed by `validate`, which must succeed."""
+
+    @property
+    def allowance(self) -> float:
+        """Seconds after which a run must have seen a change: lags of controllers and watches, retries of its write."""
+        acts = (*self.acts, *(self.teardown.acts if self.teardown else ()))
+        is_silent = any(kind == "silent" for act in acts for _, kind in act.disturbances)
+        watch_lag = max((fault.lag for act in acts for fault in act.faults), default=0.0)
+        stale = max((lie.seconds for lie in self.lies.values()), default=0.0)
+        return 30.0 + 6 * self.lag + watch_lag + stale + (SILENCE if is_silent else 0.0)
 
     def files(self, number: int) -> dict[str, Any]:
         """The repository at a commit."""
         found: dict[str, Any] = {"root/Chart.yaml": "name: root\nversion: 1.0.0\n", "root/values.yaml": ""}
+        if number in self.broken_roots:
+            found["root/templates/broken.yaml"] = "kind: [never closed"
         for part in self.commits[number].values():
-            revision = "{{ .Values.targetRevision }}"
-            found[f"root/templates/{part.name}.yaml"] = self.application(part, revision)
+            if part.name not in self.undefined.get(number, ()):
+                revision = "{{ .Values.targetRevision }}"
+                found[f"root/templates/{part.name}.yaml"] = self.application(part, revision)
             if part.trouble != "broken":  # a folder that is not there is a source that cannot be compared
                 found[f"{part.name}/all.yaml"] = manifests(part)
         return found

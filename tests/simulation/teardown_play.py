@@ -57,6 +57,7 @@ class TeardownPlay:
         for name in self.scenario.volumes:
             await self._other_client.create(CLAIMS, _claim_of(name), NAMESPACE)
         await play.sandbox.clock.sleep(SETTLED)
+        play.removals.excused.clear()
         store = play.sandbox.server.store
         if self.scenario.policy is VolumePolicy.RETAIN:
             self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}

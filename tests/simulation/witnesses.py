@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.scenarios import APPLICATIONS, ARGOCD, NAMESPACE, Part
@@ -12,6 +15,7 @@ from windlass.core.platform.model.applications import ResourceRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
     from tests.simulation.scenarios import Scenario
     from windlass.sandbox.apiserver.store import StoreChange
@@ -41,6 +45,13 @@ class Witness:
     pins: dict[str, set[str]] = field(default_factory=dict)
     """The revisions that each was pinned to by a sync of the root, which was judged; what began then may end later."""
 
+    started: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
+    """By Application: set once the current run has requested an operation."""
+    touched: dict[str, datetime] = field(default_factory=dict)
+    """When something that a run cannot foresee happened to a node."""
+    automated: set[str] = field(default_factory=set)
+    """Applications for which another client switched automated sync on."""
+
     def __post_init__(self) -> None:
         self.sandbox.server.store.listen(APPLICATIONS, "", self._hear)
 
@@ -60,6 +71,7 @@ class Witness:
             return  # Argo CD's own; whether it may move anything is judged at its end
         name = _name(application)
         self.operations.append((run_id, name))
+        self.started[name].set()
         holder = self.holder
         if holder != run_id:
             self._blame(application, f"{run_id} wrote an operation while {holder or 'nobody'} held the lock")
@@ -68,7 +80,7 @@ class Witness:
         moved = [row["name"] for row in rows if row["kind"] == "Application"] if name == ROOT_NAME else [name]
         for node in moved:
             for need in self.scenario.platform.graph.dependencies[node]:
-                if why := self._why_not_ready(need, sync["revision"]):
+                if (why := self._why_not_ready(need, sync["revision"])) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
 
     def _judge_end(self, old: Body, new: Body) -> None:
@@ -79,11 +91,16 @@ class Witness:
         history = new["status"].get("history") or [{}]
         previous = history[-2].get("revision") if len(history) > 1 else None
         revision = after["syncResult"]["revision"]
-        if revision != previous and not run_of(after["operation"]) and revision not in self.pins[_name(new)]:
+        operation = after.get("operation") or {}  # none if its Application was recreated in the middle
+        if not operation or run_of(operation) or is_by_another_client(operation) or _name(new) in self.automated:
+            return
+        if revision != previous and revision not in self.pins[_name(new)]:
             self._blame(new, f"another client moved it to {revision[:8]}")
 
     def _why_not_ready(self, node: str, revision: str) -> str:
         """Empty if it is, at this commit; where each follows the branch itself, at one not older than the run."""
+        if revision not in self.commits:
+            return f"the operation names {revision}, which is not a commit"
         number = self.commits.index(revision)
         numbers = [number] if self.scenario.has_root else range(self.since, len(self.commits))
         if node in self.outside:
@@ -92,10 +109,41 @@ class Witness:
 
     def why_not_ready(self, node: str, numbers: Iterable[int]) -> str:
         """Empty if its objects are those of one of these commits, and its pods are ready."""
-        target = self.scenario.platform.applications[node].target
-        name = target.name if isinstance(target, ResourceRef) else node
-        found = [self._why_not(self.scenario.commits[number][name]) for number in numbers]
+        name = self._application_name(node)
+        found = [self._why_not_at(name, number) for number in numbers]
         return "" if "" in found else found[-1]
+
+    def is_recent(self, node: str) -> bool:
+        """Whether something happened to a node so recently that a run may not have seen it."""
+        touched = self.touched.get(self._application_name(node))
+        age = (self.sandbox.clock.now() - touched).total_seconds() if touched else inf
+        return age <= self.scenario.allowance
+
+    def why_not_shown(self, node: str, *, has_moved: bool) -> str:
+        """Empty if Argo CD shows its Application as synced and healthy, and no operation is in progress.
+
+        `has_moved`: a commit was pushed since the run began, so that it may be out of sync again.
+        """
+        application = self._find(APPLICATIONS, self._application_name(node), ARGOCD)
+        if application is None:
+            return "its Application does not exist"
+        if application.get("operation"):
+            return "an operation is in progress"
+        status = application.get("status") or {}
+        sync, health = ((status.get(name) or {}).get("status") for name in ("sync", "health"))
+        is_good = health == "Healthy" and (sync == "Synced" or has_moved)
+        return "" if is_good else f"Argo CD shows {sync} and {health}"
+
+    def _application_name(self, node: str) -> str:
+        target = self.scenario.platform.applications[node].target
+        return target.name if isinstance(target, ResourceRef) else node
+
+    def _why_not_at(self, name: str, number: int) -> str:
+        if number in self.scenario.broken_roots:
+            return f"the root cannot be rendered at commit {number}"
+        if name in self.scenario.undefined.get(number, ()):
+            return f"the root does not define it at commit {number}"
+        return self._why_not(self.scenario.commits[number][name])
 
     def _why_not(self, part: Part) -> str:
         if part.trouble in {"refused", "broken"}:
@@ -108,10 +156,10 @@ class Witness:
         found = self._find(f"{part.kind.lower()}s.apps", part.name)
         if not found or _image(found["spec"]["template"]) != part.image:
             return f"its {part.kind} is not of version {part.version}"
-        ready = sum(self._is_ready(pod.load(), part) for pod in self._pods(part.name))
+        ready = sum(self._is_ready(pod.load(), part) for pod in self.pods(part.name))
         return "" if ready >= part.replicas else f"{ready} of {part.replicas} pods of version {part.version} are ready"
 
-    def _pods(self, name: str) -> list[Any]:
+    def pods(self, name: str) -> list[Any]:
         listed = self.sandbox.server.store.list("pods", NAMESPACE)
         return [pod for pod in listed if pod.labels.get("app") == name]
 
@@ -150,6 +198,8 @@ class Removals:
         self.order: list[str] = []
         """The Applications, as they began to go."""
         self.problems: list[str] = []
+        self.excused: set[str] = set()
+        """Applications that another client deletes."""
         for kind in (APPLICATIONS, *MADE):
             sandbox.server.store.listen(kind, "", self._hear)
 
@@ -157,7 +207,7 @@ class Removals:
         new = change.new
         if change.type != "DELETED" and b'"deletionTimestamp"' not in new.tail:
             return
-        if new.uid in self._going or new.name not in self._dependents.dependencies:
+        if new.uid in self._going or new.name not in self._dependents.dependencies or new.name in self.excused:
             return
         self._going.add(new.uid)
         if new.kind_id == APPLICATIONS:
@@ -183,6 +233,10 @@ def everything(sandbox: Sandbox) -> frozenset[tuple[str, str, str]]:
 
 def run_of(operation: Body) -> str:
     return next((row["value"] for row in operation.get("info") or () if row["name"] == RUN_ID_KEY), "")
+
+
+def is_by_another_client(operation: Body) -> bool:
+    return bool((operation.get("initiatedBy") or {}).get("username"))
 
 
 def _name(application: Body) -> str:

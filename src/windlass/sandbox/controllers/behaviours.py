@@ -72,13 +72,19 @@ class BehaviourTable:
 
     default: Behaviour = field(default_factory=Behaviour)
     by_image: dict[str, Behaviour] = field(default_factory=dict)
+    outages: set[str] = field(default_factory=set)
+    """Image patterns of containers that are not ready for now, whatever their behaviour; enqueue their pods after a
+    change."""
 
     def lookup(self, pod: Body, container: Body) -> Behaviour:
         image = container["image"]
         command_line = " ".join([image, *container.get("command", ()), *container.get("args", ())])
         matches = (b for p, b in self.by_image.items() if fnmatchcase(image, p) or fnmatchcase(command_line, p))
         behaviour = next(matches, self.default)
-        return replace(behaviour, **_annotation_overrides(pod["metadata"].get("annotations") or {}))
+        overrides = _annotation_overrides(pod["metadata"].get("annotations") or {})
+        if any(fnmatchcase(image, pattern) for pattern in self.outages):
+            overrides["ready_after"] = inf
+        return replace(behaviour, **overrides)
 
 
 def _annotation_overrides(annotations: Mapping[str, str]) -> dict[str, Any]:
