@@ -43,6 +43,7 @@ SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
+IDENTITY = "operations/test_cluster_identity.py"
 
 MUTANTS = (
     Mutant(
@@ -185,9 +186,39 @@ MUTANTS = (
     ),
     Mutant(
         "lock without need", "INV-6", "operations/deploy.py",
-        "    if planned.plan.is_empty and planned.root_manifest is None:",
+        "    if planned.plan.is_empty and planned.root_manifest is None and not run.changes_identity:",
         "    if planned.plan.is_empty and planned.root_manifest is None and not planned.plan.unchanged:",
         AGAIN,
+    ),
+    Mutant(
+        "another environment is welcome", "identity", "core/platform/identity.py",
+        "    is_same_environment = recorded.environment in {\"\", requested.environment}",
+        "    is_same_environment = True",
+        IDENTITY,
+    ),
+    Mutant(
+        "the record is not read under the lock", "identity", "operations/run/run_lock.py",
+        "        record.check(free)",
+        "        pass",
+        IDENTITY,
+    ),
+    Mutant(
+        "the reference platform is removed unasked", "identity", "operations/teardown/teardown.py",
+        "    if request.platform_file == EMBEDDED_PLATFORM:",
+        "    if False:",
+        IDENTITY,
+    ),
+    Mutant(
+        "any namespace is Argo CD's", "identity", "operations/observation.py",
+        "    raise NoArgoCd(namespace, cluster.reader.server)",
+        "    return",
+        IDENTITY,
+    ),
+    Mutant(
+        "a platform may be empty", "input", "settings/platforms.py",
+        "    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]",
+        "    return definition",
+        "settings/test_files.py",
     ),
     Mutant(
         "Progressing is good enough", "INV-7", GATES,

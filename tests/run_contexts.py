@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd.refresher import Refresher
 from windlass.kube.leases import LeaseClaim, ProcessLease
+from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.observation import ObservedCluster
 from windlass.operations.run.context import RunContext, RunControl
-from windlass.operations.run.run_lock import LEASE_NAME
 
 if TYPE_CHECKING:
     from windlass.kube.client.clients import KubeClient

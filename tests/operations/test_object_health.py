@@ -82,7 +82,9 @@ def test_several_of_a_kind_are_read_by_one_list() -> None:
             await after(60)
             report = await validated(w, platform=platform("web*; db*"))
             assert report.summary.verdict is Verdict.SUCCESS
-            assert report.metrics.calls.reads == 5, "Applications, Deployments, one StatefulSet, two of policies"
+            assert report.metrics.calls.reads == 6, (
+                "Applications, Deployments, one StatefulSet, two of policies, the Lease"
+            )
             assert {each.evidence.proof for each in report.components if each.evidence} <= set(Proof)
             assert all(each.evidence for each in report.components)
             for name in ("web-1", "web-3"):

@@ -185,6 +185,15 @@ def test_mistakes_of_shape_in_the_platform_file(world: World, text: str, mistake
             "stacks:\n- {name: a, applications: [{name: x, application: ns/y}, {name: z, application: ns/y}]}\n",
             ["6:61: z and x are both ns/y (name it once)"],
         ),
+        ("stacks: []\n", ["4:1: this platform has no application (list them under spec.stacks)"]),
+        (
+            "stacks:\n- {name: a, applications: []}\n",
+            ["4:1: this platform has no application (list them under spec.stacks)"],
+        ),
+        (
+            "extends: reference\nonly: {}\n",
+            ["6:3: `only` selects no application (name stacks or applications in it)"],
+        ),
         (
             "only: {stacks: [b], applications: [z]}\nstacks:\n- {name: a, applications: [{name: x}]}\n",
             ["5:19: there is no stack b (possible: a)", "5:38: there is no application z (possible: x)"],

@@ -36,6 +36,9 @@ report_format_option = click.option(
     show_default=True,
     help="Of the report.",
 )
+take_over_option = click.option(
+    "--take-over", is_flag=True, help="Run although the cluster is recorded as another environment or platform."
+)
 output_format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
 )

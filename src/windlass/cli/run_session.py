@@ -16,9 +16,9 @@ from windlass.core.platform.events import PhaseStarted, RunPhase
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.leases import LeaseClaim, ProcessLease
+from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.observation import ObservedCluster
 from windlass.operations.run.context import RunContext, RunControl, Stopped
-from windlass.operations.run.run_lock import LEASE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.argo.cd.root_application import RootApplication
 from windlass.argo.health import assessment, scripts
+from windlass.core.platform.identity import EMBEDDED_PLATFORM
 from windlass.core.platform.reporting.report_text import format_duration
 from windlass.errors import OutOfTime
 from windlass.kube.client.readers import JSON_HEADERS, KubeReader
@@ -107,7 +108,9 @@ async def server_clock(calls: CallSender) -> Callable[[], datetime]:
     return lambda: clock.now() - offset
 
 
-def run_request(settings: Settings, action: Action, approved_plan: ApprovedPlan | None = None) -> RunRequest:
+def run_request(
+    settings: Settings, action: Action, approved_plan: ApprovedPlan | None = None, *, takes_over: bool = False
+) -> RunRequest:
     root = settings.root
     return RunRequest(
         action=action,
@@ -118,4 +121,6 @@ def run_request(settings: Settings, action: Action, approved_plan: ApprovedPlan 
         root=RootApplication(root.repository, root.revision, root.path, root.parameters) if root else None,
         approved_plan=approved_plan,
         volume_policy=settings.volume_policy,
+        platform_file=settings.platform_path or EMBEDDED_PLATFORM,
+        takes_over=takes_over,
     )

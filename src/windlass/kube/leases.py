@@ -18,7 +18,7 @@ from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.resources import LEASES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from datetime import datetime
 
     from windlass.kube.client.objects import RawObject
@@ -102,18 +102,22 @@ class ProcessLease:
         is_expired = self.clock.monotonic() - since > LEASE_DURATION
         return lease, LeaseStatus.EXPIRED if is_expired else LeaseStatus.HELD
 
-    async def _try_acquire(self, lease: RawObject | None) -> bool:
+    async def _try_acquire(self, lease: RawObject | None, annotations: Mapping[str, str]) -> bool:
         """Acquire the Lease as it was observed; return `False`, after a pause, if another process was faster."""
         requested_at = self.clock.monotonic()
         spec = self._new_spec(lease)
-        meta = {"name": self._claim.name, "namespace": self._claim.namespace}
+        meta: RawObject = (
+            dict(lease["metadata"]) if lease else {"name": self._claim.name, "namespace": self._claim.namespace}
+        )
+        if annotations:
+            meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
         try:
             if lease is None:
                 collection = LEASES.in_namespace(self._claim.namespace)
                 body = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": meta, "spec": spec}
                 self._lease = await self._client.create(collection, body)
             else:
-                self._lease = await self._client.replace(self.ref, {**lease, "spec": spec})
+                self._lease = await self._client.replace(self.ref, {**lease, "metadata": meta, "spec": spec})
         except (AlreadyExists, Conflict):
             await self.clock.sleep(LEASE_POLL_INTERVAL)
             return False
@@ -122,14 +126,17 @@ class ProcessLease:
 
     @asynccontextmanager
     async def hold(
-        self, wait_until_free: Callable[[], Awaitable[RawObject | None]], on_lost: Callable[[WindlassError], None]
+        self,
+        wait_until_free: Callable[[], Awaitable[RawObject | None]],
+        on_lost: Callable[[WindlassError], None],
+        annotations: Mapping[str, str] | None = None,
     ) -> AsyncIterator[LockedClient]:
         """Acquire the Lease, renew it until the context ends, then release it.
 
         `wait_until_free` returns the Lease that may be acquired, `None` if it does not exist. `on_lost` is called if
-        the Lease is lost.
+        the Lease is lost. `annotations` are written when it is acquired, and stay after it is released.
         """
-        while not await self._try_acquire(await wait_until_free()):
+        while not await self._try_acquire(await wait_until_free(), annotations or {}):
             pass
         async with asyncio.TaskGroup() as tasks:
             renewal = tasks.create_task(self._renew_until_lost(on_lost), name="lock")

@@ -63,7 +63,7 @@ async def _deploy(run: Run) -> Report:
     check_approved_plan(run.request, planned)
     if not planned.plan.can_run:
         return run.plan_report(planned)
-    if planned.plan.is_empty and planned.root_manifest is None:
+    if planned.plan.is_empty and planned.root_manifest is None and not run.changes_identity:
         return await _run_report(run, planned, _unchanged_outcomes(planned), planned.snapshot)
     await run.control.unless_stopped(_require_permissions(run, planned.root_manifest))
     async with run.hold_lock() as writer:
@@ -78,6 +78,7 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     run.start_phase(RunPhase.OBSERVE)
     await run.live.wait_for_initial_list()
     await check_argocd_namespace(run.context.cluster, run.live.applications.view)
+    await run.check_identity()
     platform = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
     names = scopes.selected_nodes(run.request.platform, run.request.scope)
     if run.live.keys_to_refresh(names):

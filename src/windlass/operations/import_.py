@@ -13,7 +13,7 @@ from windlass.core.platform.drafting.ownership import ArgoInventory
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.resources import Resource
+from windlass.operations.observation import ARGOCD_CONFIG_MAP, CONFIG_MAPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from windlass.core.platform.drafting.ownership import ObservedApplicationSet
     from windlass.operations.observation import ObservedCluster
 
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
-ARGOCD_CONFIG_MAP = "argocd-cm"
 WRONG_CLUSTER_HINT = "is this the cluster that Argo CD is in?"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd.application_resources import child_applications, kinds_with_health, out_of_sync_resources
 from windlass.argo.cd.applications import (
     APPLICATIONS,
+    GROUP,
     Application,
     NotServed,
     ObjectKey,
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
 DEFAULT_ARGOCD_NAMESPACE = "argocd"
 BUILT_IN_ASSESSOR = BuiltInHealthAssessor()
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+APP_PROJECTS = Resource(GROUP, "v1alpha1", "appprojects", "AppProject")
+ARGOCD_CONFIG_MAP = "argocd-cm"
+DEFAULT_PROJECT = "default"
 REDISCOVERY_INTERVAL = 1.0  # seconds; a CRD may appear at any time, but one observation discovers only once
 
 
@@ -111,6 +116,17 @@ class NoNamespace(WindlassError):
         super().__init__(f"there is no namespace {namespace}, in which Argo CD should be", where=where, hint=hint)
 
 
+class NoArgoCd(NoNamespace):
+    """The namespace in which Argo CD should be exists and does not contain Argo CD."""
+
+    def __init__(self, namespace: str, where: str) -> None:
+        super().__init__(namespace, where)
+        self.what = (
+            f"namespace {namespace} is not that of Argo CD: it contains no Application, no ConfigMap "
+            f"{ARGOCD_CONFIG_MAP} and no AppProject {DEFAULT_PROJECT}"
+        )
+
+
 class _AnnotatedObject(TypedObject, frozen=True, gc=False):
     """Any object, read only for its annotations."""
 
@@ -137,15 +153,32 @@ async def observe_all_applications(cluster: ObservedCluster) -> tuple[Platform, 
 
 
 async def check_argocd_namespace(cluster: ObservedCluster, applications: ApplicationsByKey) -> None:
-    """Raise `NoNamespace` if Argo CD's namespace contains no Application and does not exist."""
-    if any(namespace == cluster.argocd_namespace for namespace, _ in applications):
+    """Raise `NoNamespace` if Argo CD's namespace does not exist, `NoArgoCd` if Argo CD is not in it.
+
+    Reads nothing if an Application was seen there. What may not be read counts as present.
+    """
+    namespace = cluster.argocd_namespace
+    if any(application_namespace == namespace for application_namespace, _ in applications):
         return
+    if not await _may_exist(cluster, NAMESPACES.named(namespace)):
+        raise NoNamespace(namespace, cluster.reader.server)
+    for ref in (
+        APP_PROJECTS.named(DEFAULT_PROJECT, namespace),
+        CONFIG_MAPS.named(ARGOCD_CONFIG_MAP, namespace),
+    ):
+        if await _may_exist(cluster, ref):
+            return
+    raise NoArgoCd(namespace, cluster.reader.server)
+
+
+async def _may_exist(cluster: ObservedCluster, ref: Ref) -> bool:
     try:
-        await cluster.reader.get(NAMESPACES.named(cluster.argocd_namespace))
+        await cluster.reader.get(ref)
     except NotFound:
-        raise NoNamespace(cluster.argocd_namespace, cluster.reader.server) from None
+        return False
     except Forbidden:
-        return  # it may still exist
+        return True
+    return True
 
 
 async def _with_hooks(cluster: ObservedCluster, observation: Observation) -> Observation:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
 from windlass.argo.cd.applications import APPLICATIONS, Application
+from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
 from windlass.core.platform.teardown.volumes import volume_notices
 from windlass.kube.api_errors import NotFound
+from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.observation import check_argocd_namespace, list_applications
 from windlass.operations.planner import check_approved_plan, parent_removal_notices, plan_run, planned_root
 from windlass.operations.teardown.affected_volumes import check_policy, find_affected_volumes
@@ -38,12 +40,14 @@ async def plan(cluster: ObservedCluster, request: RunRequest) -> PlanResult:
     """Plan by what Argo CD knows now; no refresh is requested, because that would be a write."""
     started = cluster.now()
     applications = await list_applications(cluster, request.platform, request.platform.graph.names)
+    await check_argocd_namespace(cluster, applications)
     if request.action is Action.DEPLOY:
-        await check_argocd_namespace(cluster, applications)
         applications = await _with_root(cluster, request, applications)
     planned = await plan_run(cluster, request, applications, taken_at=started)
     check_approved_plan(request, planned)
-    notices = [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
+    notices = await identity_notices(cluster, request.identity)
+    notices += filter(None, [scopes.empty_selection_notice(request.platform, request.scope)])
+    notices += [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
     if request.action is Action.TEARDOWN:
         notices += await _volume_notices(cluster, request, planned, applications)
     report = reports.plan_report(_record(cluster, request, started), planned.platform, planned.plan, planned.snapshot)
@@ -100,4 +104,7 @@ def _record(cluster: ObservedCluster, request: RunRequest, started: datetime) ->
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_dry_run=True,
         argocd_namespace=cluster.argocd_namespace,
+        platform=request.platform.name,
+        platform_file=request.platform_file,
+        server=cluster.reader.server,
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
 from windlass.argo.cd.resource_tracking import application_resource_key, parent_objects
+from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.annotations import merge_annotations
 from windlass.core.platform.model.applications import ApplicationRef
@@ -60,6 +61,14 @@ class RunRequest:
     """Refuse to deploy unless the computed plan equals this one."""
     volume_policy: VolumePolicy = VolumePolicy.RETAIN
     """What a teardown does with persistent volumes."""
+    platform_file: str = ""
+    """Path of the platform file, or `EMBEDDED_PLATFORM`."""
+    takes_over: bool = False
+    """Run although the cluster is recorded as another one, and record the new identity."""
+
+    @property
+    def identity(self) -> ClusterIdentity:
+        return ClusterIdentity(self.environment, self.platform.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import ExitCode, InvalidInput
 from windlass.kube.leases import LeaseClaim, ProcessLease
+from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.deploy import deploy
 from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE, ObservedCluster
 from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
-from windlass.operations.run.run_lock import LEASE_NAME
 from windlass.simulation import random_faults, simulated_cluster, virtual_time
 from windlass.simulation.stand_ins import ROOT_FOLDER, WorkloadProfile
 

@@ -14,6 +14,7 @@ from windlass.argo import policy_reports
 from windlass.core.platform import gates
 from windlass.core.platform.freshness import SETTLE_TIME
 from windlass.core.platform.gate_values import Closed, GateDecision, GateTarget, Open, Reason
+from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health, worst_health
 from windlass.core.platform.model.scopes import Scope
@@ -21,6 +22,7 @@ from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, d
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
+from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.object_health import application_keys, find_unhealthy_objects
 from windlass.operations.observation import observe, observe_all_applications, platform_from_applications
 
@@ -57,6 +59,8 @@ class ValidateRequest:
     platform: Platform | None = None
     scope: Scope = WHOLE_PLATFORM
     is_strict: bool = False
+    platform_file: str = ""
+    """Path of the platform file, or `EMBEDDED_PLATFORM`."""
 
 
 async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report:
@@ -78,10 +82,20 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
         findings += policy_reports.findings(
             await policy_reports.read_policy_reports(cluster.reader), local_applications
         )
+    notices = await _notices(cluster, request)
     record = _run_record(request, started, cluster)
     lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
     report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
-    return replace(report, components=tuple(_with_evidence(each, platform, snapshot) for each in report.components))
+    components = tuple(_with_evidence(each, platform, snapshot) for each in report.components)
+    return replace(report, components=components, notices=notices)
+
+
+async def _notices(cluster: ObservedCluster, request: ValidateRequest) -> tuple[str, ...]:
+    """Whether the cluster is recorded as another one, and whether anything is selected; none for all Applications."""
+    if request.platform is None:
+        return ()
+    notices = await identity_notices(cluster, ClusterIdentity(request.environment, request.platform.name))
+    return (*notices, *filter(None, [scopes.empty_selection_notice(request.platform, request.scope)]))
 
 
 async def validate_with_timeout(timeout: float, cluster: ObservedCluster, request: ValidateRequest) -> Report:
@@ -107,6 +121,9 @@ def _run_record(request: ValidateRequest, started: datetime, cluster: ObservedCl
         calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
         is_strict=request.is_strict,
         argocd_namespace=cluster.argocd_namespace,
+        platform=request.platform.name if request.platform else "",
+        platform_file=request.platform_file,
+        server=cluster.reader.server,
     )
 
 

@@ -82,6 +82,7 @@ def load_settings(inputs: Inputs, action: str = "") -> Settings:
         scope=scope,
         environment_name=file.name if file else _text(values, "environment"),
         environment_path=environment_file.positions.source if environment_file else "",
+        platform_path=platform_file.positions.source if platform_file else "",
         argocd_namespace=file.argocd_namespace if file else DEFAULT_ARGOCD_NAMESPACE,
         root=_root_source(file) if file else None,
         volume_policy=VolumePolicy(_text(values, "pv-policy")),

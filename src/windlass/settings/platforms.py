@@ -74,7 +74,19 @@ def assemble_platform(
         *_graph_problems(dependencies),
         *_subset_problems(layers, file),
     ]
-    return problems or _build_definition(layers, stacks, Graph.build(dependencies), file, environment)
+    if problems:
+        return problems
+    definition = _build_definition(layers, stacks, Graph.build(dependencies), file, environment)
+    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]
+
+
+def _empty_problem(layers: PlatformLayers, file: ParsedFile[PlatformFile]) -> SettingsProblem:
+    """A platform without applications is a file that was not finished: a deploy of it would succeed and do nothing."""
+    if layers.nodes:
+        location = file.positions.location(("spec", "only"))
+        return SettingsProblem(location, "`only` selects no application", "name stacks or applications in it")
+    location = file.positions.location(("spec",))
+    return SettingsProblem(location, "this platform has no application", "list them under spec.stacks")
 
 
 def _graph_problems(dependencies: Mapping[str, Locations], what: str = "") -> list[SettingsProblem]:

@@ -139,6 +139,8 @@ class Settings:
     """Name in the environment file, `production-eu`; without a file the target environment, `production`."""
     environment_path: str
     """Path of the environment file; empty without one."""
+    platform_path: str
+    """Path of the platform file; empty without one."""
     argocd_namespace: str
     root: RootSource | None
     """Without an environment file `None`."""

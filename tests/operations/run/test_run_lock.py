@@ -15,9 +15,10 @@ from tests.simulation.scenarios import Act, told
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.resources import LEASES
 from windlass.kube.leases import LEASE_DURATION, RENEW_DEADLINE, RENEW_INTERVAL, LockLost
+from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import RunControl, Stopped
-from windlass.operations.run.run_lock import LEASE_NAME, Locked
+from windlass.operations.run.run_lock import Locked
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:

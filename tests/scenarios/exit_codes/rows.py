@@ -11,6 +11,7 @@ from tests.scenarios.exit_codes.situations import (
     held,
     locked,
     occupied,
+    of_production,
     orphaned,
     planned,
     rejecting,
@@ -117,6 +118,8 @@ FOR_MANY_ACTIONS = (
     wrong("deploy", "a variable with a scope that is none", "", "'web' is not a scope", TARGET_SCOPE="web"),
     wrong("graph", "a scope with an unknown name", "--scope app:vualt", "did you mean vault?"),
     wrong("import", "a variable with a wrong word", "", "ACTION_TIMEOUT", ACTION_TIMEOUT="soon"),
+    *(Row(action, "a platform without applications", 3, says="this platform has no application", platform=" ")
+      for action in ("deploy", "lint")),
     wrong("lint", "a credential in plain text", "", "GIT_TOKEN", GIT_TOKEN="x"),
     wrong("validate", "two ways to a cluster", "--in-cluster --kubeconfig x", "exactly one of --kubeconfig"),
     wrong("cluster", "two ways to a cluster", "--in-cluster --kubeconfig x", "exactly one of --kubeconfig"),
@@ -155,6 +158,8 @@ DEPLOY = (
     Row("deploy", "a plan that is none", 3, "--plan {folder}/dag.yaml", "dag.yaml: $.kind", platform="web"),
     Row("deploy", "a dry run of a plan of something else", 3, "--dry-run --scope app:web --plan {folder}/plan.json",
         "plan.json: $.scope", platform="web", given=planned()),
+    Row("deploy", "a cluster of another environment", 3, says="recorded as environment production", platform="web",
+        given=of_production),
     Row("deploy", "the time is over", 4, "--timeout 3s", "timeout", platform="slow", given=standing),
 )  # fmt: skip
 TEARDOWN = (
@@ -179,6 +184,8 @@ TEARDOWN = (
     wrong("teardown", "an unknown policy for volumes", "--pv-policy burn", "--pv-policy"),
     Row("teardown", "snapshots that this cluster cannot make", 3, "--pv-policy snapshot",
         "snapshot.storage.k8s.io is not served", platform="web", given=standing),
+    Row("teardown", "a cluster of another environment", 3, says="recorded as environment production", platform="web",
+        given=of_production),
     Row("teardown", "the time is over", 4, "--timeout 3s", "timeout", platform="late", given=held("late")),
 )  # fmt: skip
 VALIDATE = (

@@ -233,6 +233,21 @@ def shadowed(module: str, program: str) -> Situation:
     return arranged
 
 
+@contextmanager
+def of_production(world: World) -> Iterator[None]:
+    """The cluster is recorded as another environment."""
+    calls = world.cluster.sandbox.client()
+    meta = {"name": "windlass", "namespace": "argocd", "annotations": {"windlass.dev/environment": "production"}}
+    world.cluster.do(
+        calls.apply(LEASES, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": {}})
+    )
+    try:
+        with standing(world):
+            yield
+    finally:
+        world.cluster.do(calls.delete(LEASES, "windlass", "argocd"))
+
+
 def planned(*synced: str) -> Situation:
     """A plan of `web` that was approved: these are synced, the rest is as it should be."""
 

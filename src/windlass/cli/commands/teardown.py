@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
+from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options, take_over_option
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
 @setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @report_format_option
+@take_over_option
 @click.pass_obj
-def teardown(source: SettingsSource, /, form: str, **options: Any) -> int:
+def teardown(source: SettingsSource, /, form: str, take_over: bool, **options: Any) -> int:
     """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
 
     It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
@@ -30,7 +31,7 @@ def teardown(source: SettingsSource, /, form: str, **options: Any) -> int:
     from windlass.operations.teardown import teardown as teardown_operation  # noqa: PLC0415
 
     settings = source.settings(options, Action.TEARDOWN)
-    request = session.run_request(settings, Action.TEARDOWN)
+    request = session.run_request(settings, Action.TEARDOWN, takes_over=take_over)
     if settings.is_dry_run:
         return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
     return report_output.print_report(run_session.run_operation(settings, teardown_operation.teardown, request), form)

@@ -28,6 +28,7 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
     Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
     """
     from windlass.cli import report_output, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.core.platform.identity import EMBEDDED_PLATFORM  # noqa: PLC0415
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE  # noqa: PLC0415
     from windlass.operations.validate import ValidateRequest  # noqa: PLC0415
@@ -38,7 +39,13 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
     else:
         settings = source.settings(options, Action.VALIDATE)
         cluster, namespace = settings.cluster, settings.argocd_namespace
-        request = ValidateRequest(settings.environment_name, settings.platform, settings.scope, is_strict=strict)
+        request = ValidateRequest(
+            settings.environment_name,
+            settings.platform,
+            settings.scope,
+            is_strict=strict,
+            platform_file=settings.platform_path or EMBEDDED_PLATFORM,
+        )
     report = session.run(_observe_validation(cluster, namespace, request))
     return report_output.print_report(report, form)
 

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd.application_writer import ApplicationWriter
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
+from windlass.core.platform.identity import identity_mismatch
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
-from windlass.core.platform.reporting.reports import ApiCalls, RunRecord
+from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
+from windlass.operations.cluster_identity import check_identity, lease_identity, read_identity
 from windlass.operations.planner import plan_run
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import unwrap_exception_groups
 from windlass.operations.run.live_applications import LiveApplications
+from windlass.operations.run.run_lock import LeaseRecord
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from windlass.core.platform.identity import ClusterIdentity
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.reporting.reports import Report
     from windlass.operations.planner import PlannedRun, RunRequest
@@ -35,6 +39,8 @@ class Run:
         self.control = context.control
         self.live = LiveApplications(context, request.platform)
         self._started = context.cluster.now()
+        self.recorded_identity: ClusterIdentity | None = None
+        """What the cluster is recorded as, once `check_identity` has read it."""
         self._planned: PlannedRun | None = None
         self._notices: list[str] = []
 
@@ -49,6 +55,20 @@ class Run:
         """Plan from the Applications as they are now. `platform`: with its annotations, if they were read before."""
         return await plan_run(self.context.cluster, self.request, self.live.applications.view, platform=platform)
 
+    async def check_identity(self) -> None:
+        """Refuse a cluster that is recorded as another one, before anything is written."""
+        self.recorded_identity = await read_identity(self.context.cluster)
+        self._check_record(self.recorded_identity)
+
+    @property
+    def changes_identity(self) -> bool:
+        """Whether the run takes over a cluster that is recorded as another one."""
+        return self.request.takes_over and bool(identity_mismatch(self.recorded_identity, self.request.identity))
+
+    def _check_record(self, recorded: ClusterIdentity | None) -> None:
+        if not self.request.takes_over:
+            check_identity(recorded, self.request.identity, self.context.cluster.reader.server)
+
     def announce_plan(self, planned: PlannedRun) -> PlannedRun:
         """Record and emit the plan, as far as it is known now."""
         self._planned = planned
@@ -59,7 +79,12 @@ class Run:
     async def hold_lock(self) -> AsyncIterator[ApplicationWriter]:
         """Acquire the lock; what it gives is the only way to write."""
         self.start_phase(RunPhase.LOCK)
-        async with run_lock.hold_lock(self.context.lease, self.control) as client:
+        has_record = self.request.action is Action.DEPLOY or self.request.takes_over
+        record = LeaseRecord(
+            self.request.identity.annotations if has_record else {},
+            check=lambda lease: self._check_record(lease_identity(lease)),
+        )
+        async with run_lock.hold_lock(self.context.lease, self.control, record) as client:
             yield ApplicationWriter(client)
 
     def start_phase(self, phase: RunPhase) -> None:
@@ -84,6 +109,9 @@ class Run:
             is_out_of_time=self.control.is_out_of_time,
             was_interrupted=self.control.was_interrupted,
             argocd_namespace=context.argocd_namespace,
+            platform=self.request.platform.name,
+            platform_file=self.request.platform_file,
+            server=context.cluster.reader.server,
         )
 
     def plan_report(self, planned: PlannedRun) -> Report:
@@ -100,4 +128,5 @@ class Run:
 
     def with_notices(self, report: Report) -> Report:
         stop_reasons = [self.control.stop_reason] if self.control.stop_reason else []
-        return replace(report, notices=(*report.notices, *self._notices, *stop_reasons))
+        empty = scopes.empty_selection_notice(self.request.platform, self.request.scope)
+        return replace(report, notices=(*report.notices, *filter(None, [empty]), *self._notices, *stop_reasons))

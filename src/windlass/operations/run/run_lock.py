@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windlass.errors import WindlassError
@@ -11,13 +12,11 @@ from windlass.kube.client.resources import LEASES
 from windlass.kube.leases import LEASE_POLL_INTERVAL, LeaseStatus
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from windlass.kube.client.objects import RawObject
     from windlass.kube.leases import LockedClient, ProcessLease
     from windlass.operations.run.context import RunControl
-
-LEASE_NAME = "windlass"
 
 
 def required_permissions(namespace: str, *, with_delete: bool = False) -> Iterator[Permission]:
@@ -44,10 +43,30 @@ async def wait_until_free(lease: ProcessLease) -> RawObject | None:
         await lease.clock.sleep(LEASE_POLL_INTERVAL)
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What a run records on the Lease when it acquires it."""
+
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[RawObject | None], None] = lambda _: None
+    """Raises if the run must not acquire the Lease that it was given."""
+
+
+NO_RECORD = LeaseRecord()
+
+
 @asynccontextmanager
-async def hold_lock(lease: ProcessLease, control: RunControl) -> AsyncIterator[LockedClient]:
+async def hold_lock(
+    lease: ProcessLease, control: RunControl, record: LeaseRecord = NO_RECORD
+) -> AsyncIterator[LockedClient]:
     """Acquire the lock and renew it until the context ends. A stopped run stops waiting; a lost lock stops the run."""
-    async with lease.hold(lambda: control.unless_stopped(wait_until_free(lease)), control.fail) as client:
+
+    async def wait() -> RawObject | None:
+        free = await control.unless_stopped(wait_until_free(lease))
+        record.check(free)
+        return free
+
+    async with lease.hold(wait, control.fail, record.annotations) as client:
         yield client
 
 

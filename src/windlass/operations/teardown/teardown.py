@@ -13,6 +13,7 @@ from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.removal_step import ObjectAccess, RemovalContext, RemovalSteps
 from windlass.core.log_lines import Level
 from windlass.core.platform.events import RunPhase
+from windlass.core.platform.identity import EMBEDDED_PLATFORM
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import EMPTY_REMOVAL, FinalState, Removal
@@ -21,6 +22,7 @@ from windlass.errors import WindlassError
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
 from windlass.kube.api_errors import KubeError
+from windlass.operations.cluster_identity import WrongPlatform
 from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.planner import parent_removal_notices
 from windlass.operations.run import run_lock
@@ -96,6 +98,8 @@ async def _teardown(run: Run) -> Report:
 async def _observe_and_plan(run: Run) -> PlannedRun:
     run.start_phase(RunPhase.OBSERVE)
     await run.live.wait_for_initial_list()
+    await check_argocd_namespace(run.context.cluster, run.live.applications.view)
+    await run.check_identity()
     planned = await run.plan()
     run.start_phase(RunPhase.PLAN)
     return run.announce_plan(planned)
@@ -130,9 +134,26 @@ async def _take_inventory(run: Run, planned: PlannedRun) -> tuple[ClusterObjects
 async def _check_preconditions(run: Run) -> None:
     """Check that the teardown is possible and permitted before anything is changed."""
     cluster = run.context.cluster
-    await check_argocd_namespace(cluster, run.live.applications.view)
+    _require_record(run)
     check_policy(run.request.volume_policy, await cluster.served.discovery())
     await access_reviews.require_permissions(cluster.reader, _required_permissions(run))
+
+
+def _require_record(run: Run) -> None:
+    """Refuse to remove the reference platform from a cluster on which its deploy is not recorded.
+
+    Without a platform file the names of the reference platform are used; in such a cluster they may be another's.
+    """
+    request = run.request
+    if run.recorded_identity is not None or request.takes_over:
+        return
+    if request.platform_file == EMBEDDED_PLATFORM:
+        raise WrongPlatform(
+            f"no deploy is recorded on this cluster, and no platform file is given: {EMBEDDED_PLATFORM} is not removed",
+            where=run.context.cluster.reader.server,
+            hint="name the platform file by --dag; --take-over removes the reference platform",
+        )
+    run.add_notice(f"no deploy is recorded on this cluster: it is taken for {request.identity}")
 
 
 def _required_permissions(run: Run) -> Iterator[Permission]:

@@ -39,6 +39,9 @@ def run(**changes: Any) -> RunRecord:
         "finished": at(90),
         "calls": ApiCalls(12, 3, 1),
         "run_id": "run-1",
+        "platform": "reference",
+        "platform_file": "dag.yaml",
+        "server": "https://staging.example.org:6443",
     }
     return RunRecord(**given | changes)
 

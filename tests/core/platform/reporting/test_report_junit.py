@@ -66,6 +66,9 @@ def test_one_suite_for_each_stack_with_its_counts_and_times() -> None:
     assert security.get("timestamp") == "2026-11-15T21:00:00"
     assert {each.get("name"): each.get("value") for each in security.iter("property")} == {
         "environment": "staging",
+        "platform": "reference",
+        "platformFile": "dag.yaml",
+        "server": "https://staging.example.org:6443",
         "scope": "platform",
         "runId": "run-1",
     }

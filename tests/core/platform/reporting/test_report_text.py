@@ -35,6 +35,7 @@ def test_a_report_in_words() -> None:
         """\
 deploy of platform in staging: partial, interrupted
   1 failed, 1 interrupted, 1 skipped, 1 succeeded; 1 min 30 s, estimated 3 min; exit code 2
+  platform reference (dag.yaml), server https://staging.example.org:6443
   under way when it ended: ready
 
 1 root cause, 1 component blocked

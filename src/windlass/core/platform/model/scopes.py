@@ -56,6 +56,11 @@ def selected_nodes(platform: Platform, scope: Scope) -> frozenset[str]:
     return _managed_only(platform, scope, _lookup("application", scope.name, applications))
 
 
+def empty_selection_notice(platform: Platform, scope: Scope) -> str:
+    """The notice of a run whose scope is a stack without applications; empty if the scope selects something."""
+    return "" if selected_nodes(platform, scope) else f"nothing is selected: {scope} has no application"
+
+
 def _lookup(what: str, name: str, names: Mapping[str, frozenset[str]]) -> frozenset[str]:
     if name not in names:
         raise InvalidInput(f"there is no {what} {name}", hint=did_you_mean(name, names))

@@ -60,7 +60,14 @@ def _add_suite(root: Element, name: str, report: Report) -> Element:
     summary = report.summary
     suite = SubElement(root, "testsuite", name=_xml_text(name), timestamp=f"{summary.started:%Y-%m-%dT%H:%M:%S}")
     properties = SubElement(suite, "properties")
-    values = {"environment": summary.environment, "scope": summary.scope, "runId": summary.run_id}
+    values = {
+        "environment": summary.environment,
+        "platform": summary.platform,
+        "platformFile": summary.platform_file,
+        "server": summary.server,
+        "scope": summary.scope,
+        "runId": summary.run_id,
+    }
     for key, value in values.items():
         SubElement(properties, "property", name=key, value=_xml_text(value))
     return suite

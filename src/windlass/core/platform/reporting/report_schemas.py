@@ -48,6 +48,9 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
     Summary: {
         "action": "What was asked for.",
         "environment": "The environment's name.",
+        "platform": "The platform's name; empty where no platform file was used.",
+        "platform_file": "Path of the platform file, or `embedded reference platform`; empty as above.",
+        "server": "URL of the API server.",
         "scope": "platform, stack:NAME or app:NAME; `all Applications` where no platform file was used.",
         "verdict": "How it ended.",
         "exit_code": "The exit code of the process: 0 success, 1 failure, 2 partial, 4 timeout.",

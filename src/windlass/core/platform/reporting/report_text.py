@@ -84,8 +84,17 @@ def _summary_lines(report: Report) -> Iterator[str]:
     yield f"{summary.action} of {summary.scope} in {summary.environment}: {summary.verdict}{dry}{stopped}"
     counts = ", ".join(f"{number} {word}" for word, number in summary.counts.items()) or "nothing in scope"
     yield f"  {counts}; {_duration_text(report)}; exit code {summary.exit_code}"
+    if target := _target_text(report):
+        yield f"  {target}"
     if under_way := _interrupted_names(report):
         yield f"  under way when it ended: {_join_names(under_way, MAX_NAMES)}"
+
+
+def _target_text(report: Report) -> str:
+    """The platform and the server; a rehearsal has no server, `validate --all` no platform."""
+    summary = report.summary
+    platform = f"platform {summary.platform} ({summary.platform_file})" if summary.platform else ""
+    return ", ".join(filter(None, (platform, f"server {summary.server}" if summary.server else "")))
 
 
 def _duration_text(report: Report) -> str:

@@ -72,6 +72,12 @@ class RunRecord:
     """Compliance findings turn a successful verdict into a partial one."""
     argocd_namespace: str = "argocd"
     """Namespace of Applications whose target has no namespace."""
+    platform: str = ""
+    """Name of the platform; empty for all Applications of a cluster, like `platform_file`."""
+    platform_file: str = ""
+    """Path of the platform file, or `EMBEDDED_PLATFORM`."""
+    server: str = ""
+    """URL of the API server."""
 
     @property
     def has_ended_early(self) -> bool:
@@ -82,6 +88,9 @@ class RunRecord:
 class Summary:
     action: Action
     environment: str
+    platform: str
+    platform_file: str
+    server: str
     scope: str
     verdict: Verdict
     exit_code: int
@@ -275,6 +284,9 @@ def _summary(run: RunRecord, verdict: Verdict, components: tuple[Component, ...]
     return Summary(
         action=run.action,
         environment=run.environment,
+        platform=run.platform,
+        platform_file=run.platform_file,
+        server=run.server,
         scope=run.scope,
         verdict=verdict,
         exit_code=int(verdicts.exit_code_for(verdict)),
