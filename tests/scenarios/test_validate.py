@@ -49,21 +49,21 @@ def healths(ended: Ended) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("applications", "code", "expected", "reads"),
     [
-        (["web", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 4),
-        pytest.param(["web*", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 6, marks=pytest.mark.slow),
-        pytest.param(["web*", "api*"], 0, {"web": "Healthy", "api": "Healthy"}, 6, marks=pytest.mark.slow),
-        pytest.param(["web*", "sick"], 2, {"web": "Healthy", "sick": "Degraded"}, 6, marks=pytest.mark.slow),
-        (["web", "sick*"], 1, {"web": "Healthy", "sick": "Degraded"}, 5),
-        pytest.param(["web", "slow"], 2, {"web": "Healthy", "slow": "Progressing"}, 4, marks=pytest.mark.slow),
-        (["web", "gone"], 2, {"web": "Healthy", "gone": "Missing"}, 4),
-        pytest.param(["web", "gone*"], 1, {"web": "Healthy", "gone": "Missing"}, 4, marks=pytest.mark.slow),
-        pytest.param(["sick", "slow"], 1, {"sick": "Degraded", "slow": "Progressing"}, 4, marks=pytest.mark.slow),
+        (["web", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 5),
+        pytest.param(["web*", "api"], 0, {"web": "Healthy", "api": "Healthy"}, 7, marks=pytest.mark.slow),
+        pytest.param(["web*", "api*"], 0, {"web": "Healthy", "api": "Healthy"}, 7, marks=pytest.mark.slow),
+        pytest.param(["web*", "sick"], 2, {"web": "Healthy", "sick": "Degraded"}, 7, marks=pytest.mark.slow),
+        (["web", "sick*"], 1, {"web": "Healthy", "sick": "Degraded"}, 6),
+        pytest.param(["web", "slow"], 2, {"web": "Healthy", "slow": "Progressing"}, 5, marks=pytest.mark.slow),
+        (["web", "gone"], 2, {"web": "Healthy", "gone": "Missing"}, 5),
+        pytest.param(["web", "gone*"], 1, {"web": "Healthy", "gone": "Missing"}, 5, marks=pytest.mark.slow),
+        pytest.param(["sick", "slow"], 1, {"sick": "Degraded", "slow": "Progressing"}, 5, marks=pytest.mark.slow),
     ],
 )
 def test_the_code_says_how_healthy_it_is(
     cluster: Running, tmp_path: Path, applications: list[str], code: int, expected: dict[str, str], reads: int
 ) -> None:
-    """Reads are the server's clock, Applications, two kinds of policy reports; if critical, checks and workloads."""
+    """Reads: clock, Applications, two kinds of policy reports, the Lease; if critical, checks and workloads."""
     ended = validate(cluster, "--dag", dag(tmp_path, *applications), "--format", "json")
     assert (ended.code, complaints(ended)) == (code, [])
     assert healths(ended) == expected
@@ -80,7 +80,7 @@ def test_people_read_the_verdict_first(cluster: Running, tmp_path: Path) -> None
     ended = validate(cluster, "--dag", dag(tmp_path, "web", "sick"))
     assert ended.stdout.startswith("validate of platform in staging: partial\n  1 Degraded, 1 Healthy; ")
     assert "  sick  Degraded: it is Degraded\n" in ended.stdout
-    assert "  4 reads, 0 writes, 0 refreshes\n" in ended.stdout
+    assert "  5 reads, 0 writes, 0 refreshes\n" in ended.stdout
     assert "INV-2 web: jane moved it to" in ended.stdout
 
 
