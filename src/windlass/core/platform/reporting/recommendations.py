@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
+from windlass.core.platform.model.scopes import ScopeKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -138,3 +139,15 @@ def recommendation_for(
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
     command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, again=rerun_command)
     return Recommendation(str(detected), target.name, sentence.format(name=target.name), command)
+
+
+def with_namespace(target: ApplicationRef | ResourceRef, argocd_namespace: str) -> ApplicationRef | ResourceRef:
+    lacks_namespace = isinstance(target, ApplicationRef) and target.namespace is None
+    return replace(target, namespace=argocd_namespace) if lacks_namespace else target
+
+
+def scope_option(scope: str) -> str:
+    """The command line option for a scope: none for the whole platform, `--all` if no platform file was used."""
+    if scope == ScopeKind.PLATFORM:
+        return ""
+    return f" --scope {scope}" if ":" in scope else " --all"

@@ -10,10 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import Evidence, Failed, Open, Reason
-from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.graphs import ZERO, CriticalPath
 from windlass.core.platform.model.health import Health, group_health
-from windlass.core.platform.model.scopes import ScopeKind
 from windlass.core.platform.model.snapshots import ApplicationState, NodeState, Snapshot
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
@@ -23,6 +21,8 @@ from windlass.core.platform.reporting.recommendations import (
     RunProblem,
     detected_problem,
     recommendation_for,
+    scope_option,
+    with_namespace,
 )
 from windlass.core.platform.reporting.verdicts import Verdict
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime, timedelta
 
-    from windlass.core.platform.model.applications import Platform, ResourceRef
+    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.graphs import Graph
     from windlass.core.platform.planning.plans import Plan, Step, Unmet
     from windlass.core.platform.reporting.compliance import Finding
@@ -374,13 +374,13 @@ def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
 def _recommendations(
     run: RunRecord, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
 ) -> tuple[Recommendation, ...]:
-    rerun_command = f"windlass {run.action}{_scope_option(run.scope)}"
+    rerun_command = f"windlass {run.action}{scope_option(run.scope)}"
     has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
     run_problem = RunProblem.ORPHANS_LEFT if has_orphans else RunProblem.ACTION_FAILED
     recommendations = (
         [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []
     )
-    targets = {name: _with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
+    targets = {name: with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
     recommendations += [
         recommendation_for(detected_problem(Reason(each.reason), each.diagnostics), targets[each.name], rerun_command)
         for each in failures
@@ -389,15 +389,3 @@ def _recommendations(
         command = f"windlass {run.action} --scope app:{each.name}"
         recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[each.name], command))
     return tuple(recommendations)
-
-
-def _with_namespace(target: ApplicationRef | ResourceRef, argocd_namespace: str) -> ApplicationRef | ResourceRef:
-    lacks_namespace = isinstance(target, ApplicationRef) and target.namespace is None
-    return replace(target, namespace=argocd_namespace) if lacks_namespace else target
-
-
-def _scope_option(scope: str) -> str:
-    """The command line option for a scope: none for the whole platform, `--all` if no platform file was used."""
-    if scope == ScopeKind.PLATFORM:
-        return ""
-    return f" --scope {scope}" if ":" in scope else " --all"
