@@ -84,6 +84,11 @@ def test_a_file_is_not_replaced_unless_told(brownfield: Running, tmp_path: Path)
     assert len(brownfield.asked()) == asked, "told before anything is read"
     assert run(brownfield, "--out", str(path), "--force").code == 0
     assert path.read_text() == written
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path)
+    refused = run(brownfield, "--out", str(link), "--force")
+    assert (refused.code, path.read_text()) == (3, written)
+    assert "cannot be written: it is a symbolic link" in refused.stderr
 
 
 def test_a_cluster_without_applications_is_1(tmp_path: Path) -> None:

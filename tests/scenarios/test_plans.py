@@ -34,6 +34,15 @@ def test_a_plan_and_a_dry_run_write_nothing_and_say_the_same(stage: Stage) -> No
     assert [step["name"] for step in dry.report["steps"]] == ["a", "b"]
 
 
+def test_a_plan_is_not_written_through_a_link(stage: Stage) -> None:
+    link, target = stage.folder / "plan.json", stage.folder / "target"
+    link.symlink_to(target)
+    planned = stage.windlass("plan", *stage.files, "--out", str(link))
+    assert planned.code == 3
+    assert "error: the plan cannot be written: it is a symbolic link" in planned.stderr
+    assert not target.exists()
+
+
 @pytest.mark.slow
 def test_what_was_approved_is_done_and_not_a_second_time(stage: Stage) -> None:
     plan = str(stage.folder / "plan.json")

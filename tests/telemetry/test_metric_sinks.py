@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -263,6 +264,24 @@ async def test_a_file_that_cannot_be_written_is_told_before_anything_begins(tmp_
             began = True
     assert not began
     assert str(refused.value).startswith("--metrics-file: metrics cannot be written to ")
+
+
+async def test_a_file_is_not_written_through_a_link_and_can_be_read_by_others(tmp_path: Path) -> None:
+    link, target = tmp_path / "windlass.prom", tmp_path / "target"
+    link.symlink_to(target)
+    with pytest.raises(InvalidInput, match="it is a symbolic link"):
+        async with export_metrics(running(), MetricSinks(file=link), lambda _: None):
+            pass
+    assert not target.exists()
+    link.unlink()
+    async with export_metrics(running(), MetricSinks(file=link), lambda _: None):
+        pass
+    assert link.stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask() -> int:
+    os.umask(current := os.umask(0))
+    return current
 
 
 async def test_what_fails_at_the_end_is_a_warning(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from windlass import output_files
 from windlass.errors import InvalidInput
 from windlass.settings.platform_files import PlatformFile
 from windlass.settings.platforms import PlatformDefinition, assemble_platform
@@ -53,7 +54,7 @@ def prepare_folder(out: Path) -> None:
             shutil.rmtree(out)
         for folder in (out, out / "reports", out / "logs"):
             folder.mkdir(parents=True)
-        (out / MARKER_FILE).touch()
+        output_files.write_file(out / MARKER_FILE, b"")
         _write_files(out, out / "repository")
     except OSError as error:
         raise InvalidInput(f"the folder cannot be written: {error.strerror}", where=str(out)) from None
@@ -65,10 +66,9 @@ def _write_files(out: Path, repository: Path) -> None:
             PROFILE_TEMPLATE.format(name=name, seconds=PROFILE_SECONDS[name]) for name in PROFILE_SECONDS
         )
     )
-    (out / "dag.yaml").write_text(dag)
-    (out / "environment.yaml").write_text(
-        ENVIRONMENT_TEMPLATE.format(name=ENVIRONMENT_NAME, repository=repository.resolve())
-    )
+    environment = ENVIRONMENT_TEMPLATE.format(name=ENVIRONMENT_NAME, repository=repository.resolve())
+    output_files.write_file(out / "dag.yaml", dag)
+    output_files.write_file(out / "environment.yaml", environment)
     document = parse_file(dag.encode(), "dag.yaml", PlatformFile)
     assert isinstance(document, ParsedFile), document
     definition = assemble_platform(document)
@@ -80,7 +80,7 @@ def _write_files(out: Path, repository: Path) -> None:
     for path, content in stand_ins.repository_files(definition.platform, str(repository.resolve()), profiles).items():
         file = repository / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else _yaml_text(content))
+        output_files.write_file(file, content if isinstance(content, str) else _yaml_text(content))
 
 
 def _yaml_text(content: Any) -> str:
@@ -102,7 +102,7 @@ def _commit_version(out: Path, version: str, profile: WorkloadProfile) -> str:
     after = stand_ins.workload_manifest("Deployment", FAILING_APPLICATION, profile)
     container = after["spec"]["template"]["spec"]["containers"][0]
     container["image"] = f"{container['image'].rpartition(':')[0]}:{version}"
-    file.write_text(_yaml_text(after))
+    output_files.write_file(file, _yaml_text(after))
     old = before["spec"]["template"]["spec"]["containers"][0]["image"]
     comment = "   # nobody can pull it" if profile.is_failing else ""
     return f"  {file.relative_to(out)}\n  - image: {old}\n  + image: {container['image']}{comment}"

@@ -140,7 +140,7 @@ def _run_command(step: DemoStep, out: Path, environ: dict[str, str], files: tupl
     On a terminal it may draw its live view; otherwise, or if it is expected to be refused, its stderr goes to the log.
     """
     has_live_view = sys.stderr.isatty() and step.exit_code != ExitCode.INVALID
-    with files[0].open("w") as output, files[1].open("w") as log:
+    with files[0].open("xb") as output, files[1].open("xb") as log:
         errors = None if has_live_view else log
         command = _command_line(shlex.split(step.command))
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from windlass import output_files
 from windlass.core.platform.planning import plan_documents
 from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
 from windlass.errors import InvalidInput
@@ -57,7 +58,7 @@ def write_plan(path: Path, plan: Plan, root: str, settings: Settings, action: Ac
     document = plan_documents.plan_document(plan, _plan_header(settings, action), root)
     content = msgspec.json.format(msgspec.json.encode(document), indent=2)
     try:
-        path.write_bytes(content + b"\n")
+        output_files.write_file(path, content + b"\n")
     except OSError as error:
         raise InvalidInput(f"the plan cannot be written: {error.strerror}", where=str(path)) from None
 

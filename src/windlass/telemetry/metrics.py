@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, generate_latest, push_to_gateway, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest, push_to_gateway
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -19,6 +19,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
+from windlass import output_files
 from windlass.errors import ExitCode, WindlassError
 
 if TYPE_CHECKING:
@@ -115,8 +116,7 @@ class RunMetrics(Collector):
         return generate_latest(self._registry)
 
     def write(self, path: Path) -> None:
-        """Write the file atomically: to a temporary file next to it, which is then renamed."""
-        write_to_textfile(str(path), self._registry)
+        output_files.write_file(path, self.text())
 
     def push_request(self, gateway: str, environment: str) -> PushRequest:
         """The request that replaces what was pushed for this environment before."""

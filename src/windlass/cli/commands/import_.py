@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from windlass import output_files
 from windlass.cli.options import setting_options
 from windlass.errors import InvalidInput
 
@@ -91,8 +92,7 @@ def _output_path(out: str | None, *, is_forced: bool) -> Path | None:
 
 def _write_file(path: Path, text: str, *, is_forced: bool) -> None:
     try:
-        with path.open("w" if is_forced else "x", encoding="utf-8") as file:
-            file.write(text)
+        output_files.write_file(path, text, replace=is_forced)
     except FileExistsError:
         raise _exists_error(path) from None
     except OSError as error:
