@@ -15,7 +15,7 @@ from windlass.sandbox.garbage_collection import GarbageCollector
 from windlass.sandbox.in_process_client import InProcessClient
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from types import TracebackType
 
     from windlass.sandbox.apiserver.http_routes import HttpResponse
@@ -23,12 +23,21 @@ if TYPE_CHECKING:
     from windlass.sandbox.clock import SandboxClock
 
 INITIAL_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+RESTART_DELAY = 1.0  # seconds until a controller that failed goes on
 
 
 class Sandbox:
     """Use as `async with Sandbox() as sandbox`; leaving the context cancels every task started in it."""
 
-    def __init__(self, sandbox_clock: SandboxClock | None = None, *, enforce_rbac: bool = False) -> None:
+    def __init__(
+        self,
+        sandbox_clock: SandboxClock | None = None,
+        *,
+        enforce_rbac: bool = False,
+        report_error: Callable[[str], None] | None = None,
+    ) -> None:
+        """With `report_error`, an error in a controller or in a request is reported, and the sandbox goes on."""
+        self.report_error = report_error
         self.clock = sandbox_clock or clock.real_clock()
         self.server = ApiServer(self.clock, enforce_rbac=enforce_rbac)
         self._garbage_collector = GarbageCollector(self.server)
@@ -37,7 +46,7 @@ class Sandbox:
 
     async def __aenter__(self) -> Self:
         await self._task_group.__aenter__()
-        self.start(self._garbage_collector.run(), name="collecting")
+        self.start(self.repeat(self._garbage_collector.run), name="collecting")
         for name in INITIAL_NAMESPACES:
             await self.client().create("namespaces", {"metadata": {"name": name}})
         await self._garbage_collector.process_queue()
@@ -60,6 +69,17 @@ class Sandbox:
         task = self._task_group.create_task(work, name=name)
         self._tasks.append(task)
         return task
+
+    async def repeat(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a controller, again after an error if errors are reported: one odd object must not stop the cluster."""
+        while True:
+            try:
+                return await run()
+            except Exception as error:
+                if self.report_error is None:
+                    raise
+                self.report_error(f"{getattr(run, '__qualname__', run)}: {type(error).__name__}: {error}")
+            await self.clock.sleep(RESTART_DELAY)
 
     def client(self, user: UserInfo = ADMIN, *, agent: str = "", share_objects: bool = False) -> InProcessClient:
         """A client for controllers and tests in the same process."""

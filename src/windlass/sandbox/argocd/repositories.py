@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import yaml
 
-from windlass.sandbox.apiserver.wire.yaml import KubernetesYamlLoader
+from windlass.sandbox.apiserver.wire.yaml import KubernetesYamlLoader, check_complexity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 REVISION_VARIABLE = re.compile(r"\$\{ARGOCD_APP_REVISION\}|\$ARGOCD_APP_REVISION\b")
 VALUE_REFERENCE = re.compile(r"\{\{-?\s*\.Values\.([\w.]+)\s*(?:\|\s*quote\s*)?-?\}\}")
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
+PARSE_ERRORS = (
+    *(yaml.YAMLError, msgspec.DecodeError, RecursionError),
+    *(AttributeError, KeyError, TypeError, ValueError),  # YAML that is no list of objects
+)
 
 
 class ComparisonFailure(Exception):
@@ -83,8 +87,11 @@ class DirectoryRepository:
     def resolve(self, revision: str) -> str:
         if revision in self._snapshots:
             return revision
-        paths = sorted(path for path in self._folder.rglob("*") if path.suffix in MANIFEST_SUFFIXES)
-        texts = {path.relative_to(self._folder).as_posix(): path.read_text() for path in paths}
+        paths = sorted(path for path in self._folder.rglob("*") if path.suffix in MANIFEST_SUFFIXES and path.is_file())
+        try:
+            texts = {path.relative_to(self._folder).as_posix(): path.read_text() for path in paths}
+        except (OSError, UnicodeError) as error:
+            raise ComparisonFailure(f"failed to read {self._folder}: {error}") from None
         commit = hashlib.sha1(str(texts).encode()).hexdigest()  # noqa: S324 - as git
         self._snapshots.setdefault(commit, texts)
         return commit
@@ -111,8 +118,9 @@ class GitRepository:
         return self._files_by_commit[commit]
 
     def _git(self, *arguments: str) -> str:
-        command = ["git", "-C", str(self._folder), *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell; fixed command
+        # No protocol: a repository may have a configuration that fetches missing objects with a command of its own.
+        command = ["env", "GIT_ALLOW_PROTOCOL=", "git", "-C", str(self._folder), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603 - no shell; fixed command
         if result.returncode:
             raise ComparisonFailure(f"git {arguments[0]} {arguments[-1]}: {result.stderr.strip() or 'not found'}")
         return result.stdout
@@ -173,18 +181,27 @@ def render_manifests(files: Mapping[str, str], commit: str, source: Body) -> lis
     elif not (source.get("directory") or {}).get("recurse"):
         contents = {path: text for path, text in contents.items() if "/" not in path}
     objects = (item for text in contents.values() for item in parse_documents(REVISION_VARIABLE.sub(commit, text)))
-    return [item for item in objects if item]
+    return [_check_manifest(item) for item in objects if item]
+
+
+def _check_manifest(item: Any) -> Body:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    is_named = isinstance(metadata, dict) and bool({"name", "generateName"} & metadata.keys())
+    if not is_named or not isinstance(item.get("apiVersion"), str) or not isinstance(item.get("kind"), str):
+        raise ComparisonFailure("failed to unmarshal manifest: an object needs apiVersion, kind and metadata.name")
+    manifest: Body = item
+    return manifest
 
 
 def parse_documents(text: str) -> Iterator[Body]:
     """The objects in a file: YAML documents, JSON, and the items of a List."""
     try:
         items = [msgspec.json.decode(text)] if text[:1] in {"{", "["} else yaml.load_all(text, KubernetesYamlLoader)
-        for item in items:
+        for item in map(check_complexity, items):
             rows = item if isinstance(item, list) else [item]
             for row in rows:
                 yield from row["items"] if row and row.get("kind") == "List" else [row]
-    except (yaml.YAMLError, msgspec.DecodeError, AttributeError) as error:
+    except PARSE_ERRORS as error:
         raise ComparisonFailure(f"failed to unmarshal manifest: {error}") from None
 
 

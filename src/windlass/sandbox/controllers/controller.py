@@ -53,7 +53,7 @@ class SandboxController:
         self.reset()
         for kind in self._kinds:
             self._store.listen(kind, "", self._add_change)
-        sandbox.start(self._run(), name=type(self).__name__)
+        sandbox.start(sandbox.repeat(self._run), name=type(self).__name__)
 
     @property
     def _kinds(self) -> tuple[str, ...]:
