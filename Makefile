@@ -12,7 +12,7 @@ E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sim mutants check lint types imports coverage bench clients wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test sim mutants check lint types imports coverage bench clients browser wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -64,6 +64,10 @@ bench-real: e2e-build $(BENCH)/ready ## deploy beside sync waves and kubectl on 
 
 clients: $(BENCH)/ready ## other Kubernetes clients on the sandbox: the official one and lightkube
 	$(BENCH)/bin/pytest -q tests/sandbox/test_clients.py
+
+browser: $(VENV)/ready ## a web page in Chromium and another user of the machine, both refused by the sandbox: root on Debian
+	$(BIN)/python -m tests.sandbox.browsers
+	$(BIN)/pytest -q tests/sandbox/test_strangers.py
 
 $(BENCH)/ready: requirements/bench.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
 HOST = "127.0.0.1"
@@ -67,9 +68,10 @@ class _Watcher(asyncio.Protocol):
 class Load:
     """What is sent to one server with one token."""
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, token: str, tls: ssl.SSLContext) -> None:
         self._port = port
-        self._head = f"HTTP/1.1\r\nHost: {HOST}\r\nUser-Agent: bench\r\nAuthorization: Bearer {token}\r\n"
+        self._tls = tls
+        self._head = f"HTTP/1.1\r\nHost: {HOST}:{port}\r\nUser-Agent: bench\r\nAuthorization: Bearer {token}\r\n"
         self.watched = 0
         """Bytes that came to watchers."""
 
@@ -83,7 +85,7 @@ class Load:
         loop, began = asyncio.get_running_loop(), perf_counter()
         senders = [_Sender(requests) for _ in range(in_flight)]
         for sender in senders:
-            await loop.create_connection(lambda sender=sender: sender, HOST, self._port)  # type: ignore[misc]
+            await loop.create_connection(lambda sender=sender: sender, HOST, self._port, ssl=self._tls)  # type: ignore[misc]
         for sender in senders:
             await sender.done
         return perf_counter() - began
@@ -91,4 +93,6 @@ class Load:
     async def watch(self, path: str) -> None:
         """Until the loop ends."""
         request = self.request("GET", f"{path}?watch=true")
-        await asyncio.get_running_loop().create_connection(lambda: _Watcher(self, request), HOST, self._port)
+        await asyncio.get_running_loop().create_connection(
+            lambda: _Watcher(self, request), HOST, self._port, ssl=self._tls
+        )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +42,15 @@ def windlass(*arguments: str, environ: Mapping[str, str] | None = None, timeout:
         check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def serving(path: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """`windlass sandbox` with its kubeconfig at `path`; gives the process and the lines that it prints."""
+    command = [sys.executable, "-m", "windlass", "sandbox", "--kubeconfig", str(path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, [process.stdout.readline() for _ in range(3)]
+        finally:
+            process.kill()

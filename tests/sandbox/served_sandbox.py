@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def running_sandbox(*, enforce_rbac: bool = False, tls: bool = False) -> Iterator[str]:
+def running_sandbox(*, enforce_rbac: bool = False) -> Iterator[str]:
     """Gives the kubeconfig."""
-    context, authority = certificates.create_certificates() if tls else (None, b"")
+    context, authority = certificates.create_certificates()
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, str]] = Future()
 
     async def serve() -> None:

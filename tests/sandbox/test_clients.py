@@ -1,4 +1,4 @@
-"""Other clients than ours on the sandbox, with its kubeconfig, over HTTP and TLS: each a script in a process."""
+"""Other clients than ours on the sandbox, with its kubeconfig, each a script in a process."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def python_with(library: str) -> str:
     return str(BENCH)
 
 
-@pytest.mark.parametrize("tls", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["http", "tls"])
 @pytest.mark.parametrize("library", SCRIPTS)
-def test_a_client_of_others_finds_what_it_expects(tmp_path: Path, library: str, tls: bool) -> None:
+def test_a_client_of_others_finds_what_it_expects(tmp_path: Path, library: str) -> None:
     python = python_with(library)
-    with running_sandbox(tls=tls) as kubeconfig:
+    with running_sandbox() as kubeconfig:
         (tmp_path / "kubeconfig").write_text(kubeconfig)
         script = Path(__file__).parent / "clients" / SCRIPTS[library]
         command = [python, str(script), str(tmp_path / "kubeconfig")]

@@ -10,11 +10,13 @@ import pytest
 
 from tests.sandbox import differences
 from windlass.sandbox.apiserver.objects.custom_resources import CRD_KIND_ID
+from windlass.sandbox.apiserver.requests import ADMIN
 from windlass.sandbox.apiserver.wire.api_status import StatusError
 from windlass.sandbox.controllers.object_builders import build_crd
 from windlass.sandbox.sandbox import Sandbox
 from windlass.simulation.virtual_time import run, virtual_sandbox_clock
 
+JSON = {"Content-Type": "application/json"}
 TEXT = (Path(__file__).parents[2] / "docs/sandbox.md").read_text()
 
 
@@ -44,9 +46,9 @@ async def short_lists_pass(sandbox: Sandbox) -> None:
 
 async def nobody_is_asked_locally(sandbox: Sandbox) -> None:
     path = "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews"
-    assert (await sandbox.handle("POST", path, {}, b"{}")).code == 404
+    assert (await sandbox.handle("POST", path, JSON, b"{}", ADMIN)).code == 404
     question = b'{"spec": {"user": "jane", "resourceAttributes": {"namespace": "default", "verb": "get"}}}'
-    answer = await sandbox.handle("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {}, question)
+    answer = await sandbox.handle("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", JSON, question, ADMIN)
     assert answer.code == 201
 
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from windlass import output_files
 from windlass.cli import sandbox_programs
 from windlass.errors import InvalidInput
 from windlass.sandbox import clock
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_JOURNAL_REQUESTS = 100_000  # limits memory use of a sandbox that runs for days
+MAX_ERROR_LENGTH = 500  # characters; it may quote an object
 DEFAULT_KUBECONFIG = "windlass-sandbox.kubeconfig"
 
 
@@ -33,7 +37,8 @@ class SandboxOptions:
     port: int = 0
     kubeconfig: str = DEFAULT_KUBECONFIG
     speed: float = 1.0
-    tls: bool = False
+    programs: bool = False
+    """Whether pods of the image windlass run windlass on this machine."""
 
 
 def serve_sandbox(options: SandboxOptions, print_line: Callable[[str], None]) -> None:
@@ -47,19 +52,19 @@ def serve_sandbox(options: SandboxOptions, print_line: Callable[[str], None]) ->
 
 
 async def _serve(options: SandboxOptions, print_line: Callable[[str], None]) -> None:
-    tls_context, authority = certificates.create_certificates() if options.tls else (None, b"")
+    tls_context, authority = certificates.create_certificates()
     stopped = asyncio.Event()
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signal_number, stopped.set)
     async with (
-        Sandbox(clock.real_clock(options.speed)) as sandbox,
+        Sandbox(clock.real_clock(options.speed), report_error=_print_error) as sandbox,
         serve_http(sandbox, options.port, tls_context) as address,
     ):
         sandbox.server.journal.limit(MAX_JOURNAL_REQUESTS)
         workloads = await install_workloads(sandbox)
-        workloads.programs.by_image.update(
-            dict.fromkeys(sandbox_programs.IMAGES, sandbox_programs.windlass_program(address, authority))
-        )
+        if options.programs:
+            program = sandbox_programs.windlass_program(address, authority)
+            workloads.programs.by_image.update(dict.fromkeys(sandbox_programs.IMAGES, program))
         await install_argocd(sandbox)
         content = kubeconfigs.render_kubeconfig(address, sandbox.server.authenticator.admin_token, authority)
         with _kubeconfig_file(Path(options.kubeconfig), content) as kubeconfig_path:
@@ -73,14 +78,19 @@ async def _serve(options: SandboxOptions, print_line: Callable[[str], None]) -> 
 def _kubeconfig_file(path: Path, content: str) -> Iterator[Path]:
     """Write the kubeconfig and delete it at the end. A file that no sandbox wrote is never overwritten."""
     try:
-        if path.exists() and not path.read_text().startswith(kubeconfigs.GENERATED_MARK):
+        output_files.require_regular_file(path)
+        if path.exists() and not path.read_bytes().startswith(kubeconfigs.GENERATED_MARK.encode()):
             raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
-        path.touch(mode=0o600)
-        path.write_text(content)
+        output_files.write_file(path, content, mode=output_files.SECRET_MODE)
     except OSError as error:
         raise InvalidInput(f"cannot write the kubeconfig: {error.strerror}", where=str(path)) from None
     try:
         yield path.resolve()
     finally:
-        if path.exists() and path.read_text() == content:
+        if path.is_file() and path.read_bytes() == content.encode():
             path.unlink()
+
+
+def _print_error(line: str) -> None:
+    text = "".join(character if character.isprintable() else "?" for character in line[:MAX_ERROR_LENGTH])
+    click.echo(f"error: {text}", err=True)

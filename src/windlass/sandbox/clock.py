@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random  # noqa: TID251 - the only module of the sandbox that draws random numbers
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,6 +27,8 @@ class SandboxClock:
     rng: random.Random
     speed: float = 1.0
     """Sandbox seconds per second of the event loop."""
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    """For the key that signs tokens: no one may guess it, except in a simulation, which only repeats itself."""
 
     def timestamp(self) -> str:
         return format_timestamp(self.now())

@@ -1,4 +1,7 @@
-"""HTTP server for the sandbox on 127.0.0.1. The only module of the sandbox that imports the HTTP library."""
+"""HTTP server for the sandbox on 127.0.0.1. The only module of the sandbox that imports the HTTP library.
+
+It answers whoever can connect, so it first refuses what a web page may send; tokens tell the rest who is asking.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from windlass.sandbox.apiserver import http_routes
+from windlass.sandbox.apiserver.access.browser_requests import reject_foreign_pages
 from windlass.sandbox.apiserver.faults import ConnectionSevered
+from windlass.sandbox.apiserver.wire.api_status import StatusError
 
 if TYPE_CHECKING:
     import ssl
@@ -26,9 +32,7 @@ async def serve_http(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None
 
     async def handle_request(request: web.BaseRequest) -> web.StreamResponse:
         try:
-            body = await request.content.read()
-            headers = {name: ",".join(request.headers.getall(name)) for name in dict.fromkeys(request.headers)}
-            response = await sandbox.handle(request.method, request.raw_path, headers, body)
+            response = await _handle(sandbox, request, runner.addresses[0][1])
             if response.stream is None:
                 return web.Response(status=response.code, body=response.body, headers=response.headers)
             return await _send_stream(request, response)
@@ -47,6 +51,30 @@ async def serve_http(sandbox: Sandbox, port: int = 0, tls: ssl.SSLContext | None
         yield f"{'https' if tls else 'http'}://{HOST}:{bound_port}"
     finally:
         await runner.cleanup()
+
+
+async def _handle(sandbox: Sandbox, request: web.BaseRequest, port: int) -> HttpResponse:
+    headers = {name.title(): ",".join(request.headers.getall(name)) for name in dict.fromkeys(request.headers)}
+    try:
+        reject_foreign_pages(headers, port)
+        return await sandbox.handle(request.method, request.raw_path, headers, await _read_body(request))
+    except StatusError as error:
+        return http_routes.error_response(error)
+    except Exception as error:
+        if sandbox.report_error is None or isinstance(error, ConnectionSevered):
+            raise
+        sandbox.report_error(f"{request.method} {request.path}: {type(error).__name__}: {error}")
+        return http_routes.error_response(StatusError(500, "InternalError", "Internal error occurred", {}))
+
+
+async def _read_body(request: web.BaseRequest) -> bytes:
+    """The body up to the first chunk beyond the limit, at which the request is refused."""
+    body = b""
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > http_routes.MAX_BODY_BYTES:
+            break
+    return body
 
 
 async def _send_stream(request: web.BaseRequest, response: HttpResponse) -> web.StreamResponse:

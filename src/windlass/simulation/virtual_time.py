@@ -86,10 +86,12 @@ def virtual_clock(random_source: Callable[[], float] = lambda: 0.5) -> Clock:
 
 def virtual_sandbox_clock(seed: int = 0) -> SandboxClock:
     """Time and randomness for the sandbox, on the time of the running loop."""
+    rng = random.Random(seed)  # noqa: S311 - must be reproducible
     return SandboxClock(
         now=_loop_clock(),
         sleep=asyncio.sleep,  # noqa: TID251 - uses the virtual time of the loop
-        rng=random.Random(seed),  # noqa: S311 - must be reproducible
+        rng=rng,
+        random_bytes=rng.randbytes,
     )
 
 

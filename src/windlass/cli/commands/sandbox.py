@@ -17,11 +17,12 @@ import click
     help="Where to write the kubeconfig; removed at the end.",
 )
 @click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="How much faster time runs inside.")
-@click.option("--tls", is_flag=True, help="Serve HTTPS with a throw-away certificate.")
+@click.option("--programs", is_flag=True, help="Let pods of the image windlass run windlass on this machine.")
 def sandbox(**options: Any) -> None:
     """Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end.
 
-    It has actors that behave like the controllers of Kubernetes and like Argo CD.
+    It has actors that behave like the controllers of Kubernetes and like Argo CD. Every request needs the token that is
+    in the kubeconfig; only health and version are for everybody.
     """
     from windlass.cli import sandbox_server  # noqa: PLC0415 - loads the HTTP library
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
+from msgspec import structs
 
 from windlass.sandbox.apiserver import discovery, request_options
+from windlass.sandbox.apiserver.access import rbac
 from windlass.sandbox.apiserver.access.authentication import impersonated_user
 from windlass.sandbox.apiserver.objects import patches
 from windlass.sandbox.apiserver.objects.kinds import ServedKind
@@ -81,7 +83,9 @@ async def handle(
         http_request = replace(http_request, user=_authenticate(server, user, headers))
         resource = _parse_path(server, http_request)
         parsed = (
-            _discovery_response(server, http_request) if resource is None else _build_request(http_request, resource)
+            _discovery_response(server, http_request)
+            if resource is None
+            else _build_request(server, http_request, resource)
         )
     except StatusError as error:
         parsed = error_response(error)
@@ -148,8 +152,18 @@ def _parse_path(server: ApiServer, http_request: _HttpRequest) -> ResourcePath |
     return ResourcePath(kind, namespace, name, subresource)
 
 
-def _build_request(http_request: _HttpRequest, resource: ResourcePath) -> ApiRequest:
+def _build_request(server: ApiServer, http_request: _HttpRequest, resource: ResourcePath) -> ApiRequest:
     verb = _verb(http_request, resource)
+    named = ApiRequest(
+        verb=verb,
+        kind=resource.kind,
+        namespace=resource.namespace,
+        name=resource.name,
+        subresource=resource.subresource,
+        user=http_request.user,
+    )
+    if not server.authorizer.allows(named.user, rbac.request_attributes(named)):
+        return named  # `perform` refuses it; the body of a user without rights is never decoded
     content_type = http_request.headers.get("Content-Type", "").partition(";")[0].strip()
     _check_media_types(http_request, verb, content_type)
     body = _decode_body(http_request.body, content_type, verb, resource.kind)
@@ -162,19 +176,8 @@ def _build_request(http_request: _HttpRequest, resource: ResourcePath) -> ApiReq
     if options.validation == "Strict" and (duplicates := _duplicate_fields(http_request.body)):
         listed = ", ".join(f'duplicate field "{path}"' for path in duplicates)
         raise api_status.decoding_error(resource.kind, f"strict decoding error: {listed}")
-    return ApiRequest(
-        verb=verb,
-        kind=resource.kind,
-        namespace=resource.namespace,
-        name=resource.name,
-        subresource=resource.subresource,
-        body=body,
-        patch=patch,
-        user=http_request.user,
-        agent=http_request.headers.get("User-Agent", ""),
-        options=options,
-        extra=http_request.query,
-    )
+    agent = http_request.headers.get("User-Agent", "")
+    return structs.replace(named, body=body, patch=patch, agent=agent, options=options, extra=http_request.query)
 
 
 def _check_media_types(http_request: _HttpRequest, verb: str, content_type: str) -> None:
@@ -186,7 +189,7 @@ def _check_media_types(http_request: _HttpRequest, verb: str, content_type: str)
         raise api_status.unsupported_media_type(
             patches.JSON_PATCH, patches.MERGE_PATCH, patches.STRATEGIC_MERGE_PATCH, patches.APPLY_PATCH
         )
-    if verb in {"create", "update"} and content_type and not content_type.endswith(("json", "yaml", "protobuf", "*/*")):
+    if http_request.body and verb != "patch" and not content_type.endswith(("json", "yaml", "protobuf", "*/*")):
         raise api_status.unsupported_media_type("application/json", "application/yaml")
     if len(http_request.body) > MAX_BODY_BYTES:
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY_BYTES}", {})
@@ -226,8 +229,8 @@ def _decode_body(body: bytes, content_type: str, verb: str, kind: ServedKind) ->
             raise StatusError(415, unsupported.reason, f"{unsupported}; {protobuf.UNSUPPORTED_HINT}", {})
         return decoded if "kind" in decoded and verb in {"create", "update"} else None
     try:
-        return _DECODE(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return yaml.check_complexity(_DECODE(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, yaml.TooComplex) as error:
         if content_type == patches.APPLY_PATCH or content_type.endswith("yaml"):
             return yaml.parse_yaml(body)
         head = f"the object provided is unrecognized (must be of type {kind.kind})"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 READ_VERBS = frozenset({"get", "list", "watch"})
 AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 
 
@@ -31,7 +32,7 @@ class UserInfo(msgspec.Struct, frozen=True):
         return {**fields, **({"extra": extra_fields} if extra_fields else {})}
 
 
-ANONYMOUS = UserInfo("system:anonymous", ("system:unauthenticated",))
+ANONYMOUS = UserInfo("system:anonymous", (UNAUTHENTICATED,))
 ADMIN = UserInfo("kubernetes-admin", (MASTERS, AUTHENTICATED))
 
 

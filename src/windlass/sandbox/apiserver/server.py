@@ -18,7 +18,7 @@ from windlass.sandbox.apiserver.objects import custom_resources, events, patches
 from windlass.sandbox.apiserver.objects.builtin_kinds import built_in_kinds
 from windlass.sandbox.apiserver.objects.kinds import Catalogue
 from windlass.sandbox.apiserver.reads import ReadHandler, reject_future_version, require_object
-from windlass.sandbox.apiserver.requests import ADMIN, ApiResult
+from windlass.sandbox.apiserver.requests import ApiResult
 from windlass.sandbox.apiserver.store import Store, StoredObject
 from windlass.sandbox.apiserver.subresources import Subresources, build_scale
 from windlass.sandbox.apiserver.watches import ServedWatch
@@ -44,9 +44,6 @@ class ApiServer:
         self._events_kind = next(kind for kind in self.catalogue if kind.id == "events")
         self.authenticator = Authenticator(self.store, clock)
         self.authorizer = RbacAuthorizer(self.store, self.authenticator, enforce=enforce_rbac)
-        if not enforce_rbac:
-            # kubectl sends no token over plain HTTP, and without RBAC every user may do everything.
-            self.authenticator.default_user = ADMIN
         self.faults = Faults()
         self.journal = Journal()
         self.watches: dict[int, ServedWatch] = {}

@@ -30,10 +30,8 @@ class Authenticator:
     def __init__(self, store: Store, clock: SandboxClock) -> None:
         self._store = store
         self._clock = clock
-        self._key = clock.rng.getrandbits(256).to_bytes(32, "big")
+        self._key = clock.random_bytes(32)
         self._cached_claims = lru_cache(maxsize=256)(self._verify_token)
-        self.default_user = ANONYMOUS
-        """User of requests without credentials."""
         self.admin_token = self.issue_token(ADMIN)
 
     def issue_token(self, user: UserInfo) -> str:
@@ -89,7 +87,7 @@ class Authenticator:
 
     def authenticate(self, headers: Mapping[str, str]) -> UserInfo:
         if "Authorization" not in headers:
-            return self.default_user
+            return ANONYMOUS
         kind, _, token = headers.get("Authorization", "").partition(" ")
         user = self.authenticate_token(token.strip()) if kind.lower() == "bearer" else None
         if user is None:

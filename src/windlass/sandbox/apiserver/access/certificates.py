@@ -50,6 +50,7 @@ def _run_openssl(*arguments: str) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - fixed program and arguments
     except FileNotFoundError:
-        raise InvalidInput("TLS needs the `openssl` program", hint="leave out --tls to serve plain HTTP") from None
+        what = "the sandbox needs the `openssl` program to serve TLS"
+        raise InvalidInput(what, hint="install the package openssl") from None
     except subprocess.CalledProcessError as error:
         raise InvalidInput(f"openssl failed: {error.stderr.decode(errors='replace').strip()}") from None

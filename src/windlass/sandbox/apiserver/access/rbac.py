@@ -1,4 +1,7 @@
-"""RBAC authorization with Roles, ClusterRoles and their bindings (if enforced), and the review APIs."""
+"""RBAC authorization with Roles, ClusterRoles and their bindings (if enforced), and the review APIs.
+
+Without RBAC every user with credentials may do everything; an anonymous user may still only read health and version.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from windlass.sandbox.apiserver.requests import AUTHENTICATED, MASTERS, UserInfo
+from windlass.sandbox.apiserver.requests import AUTHENTICATED, MASTERS, UNAUTHENTICATED, UserInfo
 from windlass.sandbox.apiserver.wire import api_status
 
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ class RbacAuthorizer:
         self.enforce = enforce
 
     def authorize(self, request: ApiRequest) -> None:
-        if not self.enforce or self.allows(request.user, attributes := request_attributes(request)):
+        if self._is_unrestricted(request.user) or self.allows(request.user, attributes := request_attributes(request)):
             return
         where = f'in the namespace "{request.namespace}"' if request.namespace else "at the cluster scope"
         what = f'cannot {attributes.verb} resource "{attributes.resource}" in API group "{attributes.group}" {where}'
@@ -112,9 +115,12 @@ class RbacAuthorizer:
     def allows(self, user: UserInfo, attributes: AuthorizationAttributes) -> bool:
         return self._allow_reason(user, attributes) is not None
 
+    def _is_unrestricted(self, user: UserInfo) -> bool:
+        return MASTERS in user.groups or not (self.enforce or UNAUTHENTICATED in user.groups)
+
     def _allow_reason(self, user: UserInfo, attributes: AuthorizationAttributes) -> str | None:
         """Why the user may do this, as a text; `None` if they may not."""
-        if not self.enforce or MASTERS in user.groups:
+        if self._is_unrestricted(user):
             return ""
         return next(
             (why for why, rule in self.applicable_rules(user, attributes.namespace) if _rule_allows(rule, attributes)),
@@ -179,7 +185,7 @@ class RbacAuthorizer:
 
     def _rules_review(self, request: ApiRequest, spec: Body) -> Body:
         rules = [rule for _, rule in self.applicable_rules(request.user, spec.get("namespace", ""))]
-        if not self.enforce or MASTERS in request.user.groups:
+        if self._is_unrestricted(request.user):
             rules = [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]
         resources = [rule for rule in rules if "nonResourceURLs" not in rule]
         non_resources = [rule for rule in rules if "nonResourceURLs" in rule]
