@@ -60,7 +60,7 @@ def test_healthy_without_proof_is_not_healthy(each: ApplicationState | ResourceS
     node = patient.applications["web"]
     stable = replace(node, timing=replace(node.timing, stability=timedelta(minutes=5)))
     for nodes in ({"web": node}, {"web": stable}):
-        found = with_proven_health(Snapshot(NOW, {"web": each}), replace(patient, applications=nodes)).states["web"]
+        found = with_proven_health(Snapshot(NOW, {"web": each}), replace(patient, applications=nodes), {}).states["web"]
         assert found.health is health
         assert bool(found.health_message) == (found != each)
 

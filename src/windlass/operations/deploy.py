@@ -24,6 +24,7 @@ from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import FinalState
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
+from windlass.operations.object_health import application_assessment, assess_snapshot
 from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.planner import annotated_platform, check_approved_plan
 from windlass.operations.run import run_lock
@@ -156,6 +157,7 @@ async def _sync_applications(run: Run, writer: ApplicationWriter, planned: Plann
         writer=writer,
         refresher=context.refresher,
         read_resource=run.live.read_resource,
+        assess=application_assessment(context.cluster, planned.platform),
         clock=context.clock,
         now=context.cluster.now,
         run_id=context.run_id,
@@ -180,13 +182,16 @@ async def _verify_still_healthy(
     healthy = [each.name for each in outcomes if each.is_successful]
     histories: dict[str, GateHistory] = {}
     announced: set[str] = set()
+    names_to_assess = healthy
     while True:
-        snapshot = await run.live.snapshot()
+        observation = await run.live.observe()
+        snapshot, _ = await assess_snapshot(run.context.cluster, planned.platform, observation, names_to_assess)
         histories = final_check.update_histories(histories, healthy, snapshot)
         closed_gates = final_check.closed_gates(planned.platform, histories, snapshot)
         waiting = {name: each for name, each in closed_gates.items() if not isinstance(each, Failed)}
-        if not waiting or run.control.stop.is_set():
+        if run.control.stop.is_set() or (not waiting and names_to_assess is healthy):
             break
+        names_to_assess = list(histories) if waiting else healthy  # all of them once more at the end
         for name in sorted(waiting.keys() - announced):
             message = f"it was healthy in its turn, and now is waited for again: {waiting[name].detail}"
             run.control.emit(LogLine(Level.WARN, message, name))

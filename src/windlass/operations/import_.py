@@ -13,7 +13,8 @@ from windlass.core.platform.drafting.ownership import ArgoInventory
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.objects import TypedObject
-from windlass.operations.observation import ARGOCD_CONFIG_MAP, CONFIG_MAPS
+from windlass.kube.client.resources import CONFIG_MAPS
+from windlass.operations.observation import ARGOCD_CONFIG_MAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -36,7 +36,8 @@ from windlass.core.platform.model.snapshots import (
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, KubeError, NotFound
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.resources import Resource
+from windlass.kube.client.resources import CONFIG_MAPS, Resource
+from windlass.operations.resync_interval import ResyncInterval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 DEFAULT_ARGOCD_NAMESPACE = "argocd"
 BUILT_IN_ASSESSOR = BuiltInHealthAssessor()
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 APP_PROJECTS = Resource(GROUP, "v1alpha1", "appprojects", "AppProject")
 ARGOCD_CONFIG_MAP = "argocd-cm"
 DEFAULT_PROJECT = "default"
@@ -92,9 +92,11 @@ class ObservedCluster:
     assessor: HealthAssessor = BUILT_IN_ASSESSOR
     """Assesses objects that are read directly."""
     served: DiscoveryCache = field(init=False)
+    resync: ResyncInterval = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "served", DiscoveryCache(self.reader))
+        object.__setattr__(self, "resync", ResyncInterval(self.reader, self.argocd_namespace))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from windlass.core.platform.teardown import parents
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import WindlassError
+from windlass.operations.object_health import assess_snapshot
 from windlass.operations.observation import annotated_dependencies, build_observation
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ async def plan_run(
     platform = platform or annotated_platform(cluster, request, applications)
     names = request.platform.graph.names
     observation = await build_observation(cluster, request.platform, names, taken_at or cluster.now(), applications)
-    plan_action = _plan_teardown if request.action is Action.TEARDOWN else _plan_deploy
-    return plan_action(request, platform, observation.snapshot, applications, cluster.argocd_namespace)
+    if request.action is Action.TEARDOWN:
+        return _plan_teardown(request, platform, observation.snapshot, applications, cluster.argocd_namespace)
+    unchanged = plans.seemingly_unchanged(platform, observation.snapshot, request.scope)
+    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)
+    return _plan_deploy(request, platform, snapshot, applications, cluster.argocd_namespace)
 
 
 def annotated_platform(cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey) -> Platform:

@@ -6,6 +6,7 @@ Reads only.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -13,33 +14,32 @@ from typing import TYPE_CHECKING
 from windlass.argo import policy_reports
 from windlass.core.platform import gates
 from windlass.core.platform.freshness import SETTLE_TIME
-from windlass.core.platform.gate_values import Closed, GateDecision, GateTarget, Open, Reason
+from windlass.core.platform.gate_values import Closed, GateDecision, GateHistory, GateTarget, Open, Reason
 from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
-from windlass.core.platform.model.health import Health, worst_health
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, desired_revisions
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
 from windlass.operations.cluster_identity import identity_notices
-from windlass.operations.object_health import application_keys, find_unhealthy_objects
+from windlass.operations.object_health import assess_snapshot
 from windlass.operations.observation import observe, observe_all_applications, platform_from_applications
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from windlass.argo.cd.applications import Application
     from windlass.core.platform.model.applications import NodeTiming, Platform
     from windlass.core.platform.model.snapshots import NodeState
     from windlass.core.platform.reporting.reports import Component, Report
-    from windlass.operations.object_health import UnhealthyObject
     from windlass.operations.observation import Observation, ObservedCluster
 
 SETTLING_TIMEOUT = SETTLE_TIME + timedelta(seconds=2)  # by then every health reflects the last operation, or never will
 MAX_OBJECT_LINES = 10  # on the objects of one Application; more lines do not help
 SETTLING_POLL_INTERVAL = 1.0  # seconds between two observations while a health is not settled
+Histories = Mapping[str, GateHistory]
 ALL_APPLICATIONS = "all Applications"
 WHOLE_PLATFORM = Scope()
 _TRANSIENT_REASONS = {Reason.NOT_FRESH, Reason.NOT_COMPARED}
@@ -65,28 +65,21 @@ class ValidateRequest:
 
 async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report:
     started = cluster.now()
-    platform, observation = await _observe_until_settled(cluster, request)
+    platform, observation, histories = await _observe_until_settled(cluster, request)
     names = scopes.selected_nodes(platform, request.scope)
-    local_applications = _local_applications(observation)
-    critical = {
-        name: application for name, application in local_applications.items() if platform.applications[name].critical
-    }
-    unhealthy = await find_unhealthy_objects(
-        cluster, critical, exclude=application_keys(observation.applications.values())
-    )
-    snapshot = with_object_health(with_proven_health(observation.snapshot, platform), unhealthy)
+    proven = replace(observation, snapshot=with_proven_health(observation.snapshot, platform, histories))
+    snapshot, unhealthy = await assess_snapshot(cluster, platform, proven, names)
     findings = compliance.findings(snapshot, observation.assessed_kinds | cluster.assessor.kinds)
     if request.platform is None:  # no platform file gives an order that could be bypassed
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
-    if local_applications:
-        findings += policy_reports.findings(
-            await policy_reports.read_policy_reports(cluster.reader), local_applications
-        )
+    if local_applications := _local_applications(observation):
+        policies = await policy_reports.read_policy_reports(cluster.reader)
+        findings += policy_reports.findings(policies, local_applications)
     notices = await _notices(cluster, request)
     record = _run_record(request, started, cluster)
     lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
     report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
-    components = tuple(_with_evidence(each, platform, snapshot) for each in report.components)
+    components = tuple(_with_evidence(each, snapshot, platform, histories) for each in report.components)
     return replace(report, components=components, notices=notices)
 
 
@@ -134,49 +127,32 @@ def _local_applications(observation: Observation) -> Mapping[str, Application]:
     return {name: application for name, application in observation.applications.items() if name not in remote}
 
 
-def with_object_health(snapshot: Snapshot, unhealthy: Mapping[str, Sequence[UnhealthyObject]]) -> Snapshot:
-    """Lower the health of each Application to that of its worst object.
-
-    The message names that object, unless Argo CD shows the Application as unhealthy with a message of its own.
-    """
-    states = {
-        name: _state_with_object_health(state, unhealthy.get(name, ())) for name, state in snapshot.states.items()
-    }
-    return replace(snapshot, states=states)
-
-
-def _state_with_object_health(state: NodeState, unhealthy: Sequence[UnhealthyObject]) -> NodeState:
-    if not unhealthy:
-        return state
-    worst = worst_health(each.health for each in unhealthy)
-    first = next(each for each in unhealthy if each.health is worst)
-    more = f" (and {len(unhealthy) - 1} more)" if len(unhealthy) > 1 else ""
-    message = "" if state.health is Health.HEALTHY else state.health_message
-    return replace(state, health=worst_health([state.health, worst]), health_message=message or f"{first}{more}")
-
-
-def _with_evidence(component: Component, platform: Platform, snapshot: Snapshot) -> Component:
+def _with_evidence(component: Component, snapshot: Snapshot, platform: Platform, histories: Histories) -> Component:
     """Add the evidence for its health to a healthy component."""
     if component.health is not Health.HEALTHY:
         return component
-    timing = platform.applications[component.name].timing
-    decision = _gate_decision(snapshot.states[component.name], timing, snapshot.taken_at)
+    timing, history = platform.applications[component.name].timing, histories.get(component.name)
+    decision = _gate_decision(snapshot.states[component.name], timing, snapshot.taken_at, history)
     return replace(component, evidence=decision.evidence) if isinstance(decision, Open) else component
 
 
-async def _observe_until_settled(cluster: ObservedCluster, request: ValidateRequest) -> tuple[Platform, Observation]:
+async def _observe_until_settled(
+    cluster: ObservedCluster, request: ValidateRequest
+) -> tuple[Platform, Observation, Histories]:
     """Observe again while an operation has just ended and the health shown may predate its end."""
-    clock = cluster.reader.clock
+    clock, histories = cluster.reader.clock, dict[str, GateHistory]()
     started = clock.monotonic()
     while True:
         platform, observation = await _observe(cluster, request)
         taken_at, states = observation.snapshot.taken_at, observation.snapshot.states
+        histories = {name: _next_history(histories.get(name), state, taken_at) for name, state in states.items()}
         closed_gates = [
-            _closed_gate(state, platform.applications[name].timing, taken_at) for name, state in states.items()
+            _closed_gate(state, platform.applications[name].timing, taken_at, histories[name])
+            for name, state in states.items()
         ]
         is_settled = not any(closed and closed.reason in _TRANSIENT_REASONS for closed in closed_gates)
         if is_settled or clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds():
-            return platform, observation
+            return platform, observation, histories
         await clock.sleep(SETTLING_POLL_INTERVAL)
 
 
@@ -188,30 +164,31 @@ async def _observe(cluster: ObservedCluster, request: ValidateRequest) -> tuple[
     )
 
 
-def with_proven_health(snapshot: Snapshot, platform: Platform) -> Snapshot:
+def _next_history(history: GateHistory | None, state: NodeState, now: datetime) -> GateHistory:
+    """A new history that remembers only since when the operation has been seen: nothing else is waited for."""
+    since = gates.extend_history(history, state, now).operation_since if history else now
+    return replace(gates.start_history(state, now), operation_since=since)
+
+
+def with_proven_health(snapshot: Snapshot, platform: Platform, histories: Histories) -> Snapshot:
     """Replace Healthy that lacks proof by what the closed gate says; any worse health is believed without proof."""
-    states = {
-        name: _state_with_proven_health(state, platform.applications[name].timing, snapshot.taken_at)
-        for name, state in snapshot.states.items()
-    }
+    now, states = snapshot.taken_at, dict(snapshot.states)
+    for name, state in snapshot.states.items():
+        timing = platform.applications[name].timing
+        if state.health is Health.HEALTHY and (closed := _closed_gate(state, timing, now, histories.get(name))):
+            health = _HEALTH_BY_REASON.get(closed.reason, Health.UNKNOWN)
+            states[name] = replace(state, health=health, health_message=closed.detail)
     return replace(snapshot, states=states)
 
 
-def _state_with_proven_health(state: NodeState, timing: NodeTiming, now: datetime) -> NodeState:
-    closed = _closed_gate(state, timing, now) if state.health is Health.HEALTHY else None
-    if closed is None:
-        return state
-    return replace(state, health=_HEALTH_BY_REASON.get(closed.reason, Health.UNKNOWN), health_message=closed.detail)
-
-
-def _closed_gate(state: NodeState, timing: NodeTiming, now: datetime) -> Closed | None:
-    decision = _gate_decision(state, timing, now)
+def _closed_gate(state: NodeState, timing: NodeTiming, now: datetime, history: GateHistory | None) -> Closed | None:
+    decision = _gate_decision(state, timing, now, history)
     return None if isinstance(decision, Open) else decision
 
 
-def _gate_decision(state: NodeState, timing: NodeTiming, now: datetime) -> GateDecision:
+def _gate_decision(state: NodeState, timing: NodeTiming, now: datetime, history: GateHistory | None) -> GateDecision:
     """Evaluate the gate on one observation, without the stability period: one observation cannot show a duration."""
     target = GateTarget((), (), replace(timing, stability=timedelta(0)))
     if isinstance(state, ApplicationState):
         target = replace(target, revisions=desired_revisions(state), sources=state.sources)
-    return gates.evaluate_gate(target, gates.start_history(state, now), now)
+    return gates.evaluate_gate(target, _next_history(history, state, now), now)

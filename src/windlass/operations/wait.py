@@ -9,9 +9,12 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
+from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed, parse_application
+from windlass.argo.gate_evaluation import evaluate_with_objects
 from windlass.core.platform import gates
 from windlass.core.platform.gate_values import Failed, GateHistory, GateTarget, Open, Reason, Wait, abbreviate
 from windlass.core.platform.model.applications import NodeTiming
@@ -20,6 +23,7 @@ from windlass.core.platform.planning.plans import is_drifting
 from windlass.kube.api_errors import KubeError, NotFound
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.reflectors import Reflector
+from windlass.operations.object_health import ObjectCheck, check_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +58,7 @@ class WaitTimeout:
     detail: str
 
 
-WatchUpdate = ApplicationState | None | KubeError
+WatchUpdate = Application | None | KubeError
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ class _WaitProgress:
     """What was observed so far, and since when the last operation has been a failed one."""
 
     reflector: Reflector[Application]
+    application: Application | None = None
     history: GateHistory | None = None
     failed_since: datetime | None = None
     last_message: str = ""
@@ -98,7 +103,7 @@ async def _wait_for_result(
     while True:
         if (error := await _record_next_update(cluster, progress)) is not None:
             return error
-        decision = _evaluate(request, progress, cluster.now())
+        decision = await _evaluate(cluster, request, progress)
         if isinstance(decision, Open | Failed):
             return decision
         watch_error = progress.reflector.current_error
@@ -113,7 +118,7 @@ async def _watch_application(reflector: Reflector[Application], updates: asyncio
     try:
         async for change in reflector.changes():
             if change.new is not None:
-                updates.put_nowait(parse_application(change.new))
+                updates.put_nowait(change.new)
             elif change.old is not None or not reflector.view:
                 updates.put_nowait(None)
     except KubeError as error:
@@ -127,34 +132,43 @@ async def _record_next_update(cluster: ObservedCluster, progress: _WaitProgress)
     """
     try:
         async with asyncio.timeout(REEVALUATE_INTERVAL if progress.history else None):
-            state = await progress.updates.get()
+            update = await progress.updates.get()
     except TimeoutError:
         return None
-    if isinstance(state, KubeError):
-        return state
-    now = cluster.now()
-    progress.history = (
-        gates.extend_history(progress.history, state, now) if progress.history else gates.start_history(state, now)
-    )
+    if isinstance(update, KubeError):
+        return update
+    progress.application = update
+    state, now = parse_application(update) if update else None, cluster.now()
+    progress.history = progress.history or gates.start_history(state, now)
     has_failed_operation = state is not None and _has_failed_operation(state)
     progress.failed_since = (progress.failed_since or now) if has_failed_operation else None
     return None
 
 
-def _evaluate(request: WaitRequest, progress: _WaitProgress, now: datetime) -> GateDecision:
-    history = progress.history
+async def _evaluate(cluster: ObservedCluster, request: WaitRequest, progress: _WaitProgress) -> GateDecision:
+    application, history = progress.application, progress.history
     assert history is not None
-    state = history.latest
-    if not isinstance(state, ApplicationState):
+    if application is None:
         has_existed = history.initial is not None or bool(history.earlier_revisions)
         return Failed(Reason.ABSENT, "it was deleted") if has_existed else Wait(Reason.ABSENT, "it does not exist yet")
+    state = parse_application(application)
     revisions = _revisions_to_await(request.revisions, state)
-    decision = gates.evaluate_gate(GateTarget(revisions, state.sources, NODE_TIMING), history, now)
+    target = GateTarget(revisions, state.sources, NODE_TIMING)
+    decision, progress.history = await evaluate_with_objects(
+        target, history, state, partial(_assess, cluster, application), cluster.now
+    )
     if isinstance(decision, Open) and state.sync is not SyncStatus.SYNCED and not is_drifting(state, revisions):
         decision = Wait(Reason.NOT_COMPARED, f"it is {state.sync} at {abbreviate(state.revisions)}")
     if isinstance(decision, Open | Failed) or progress.failed_since is None:
         return decision
-    return _operation_failure(request, state, now - progress.failed_since) or decision
+    return _operation_failure(request, state, cluster.now() - progress.failed_since) or decision
+
+
+async def _assess(cluster: ObservedCluster, application: Application, state: ApplicationState) -> ApplicationState:
+    """Assess the Application as one that is not critical, and not its children, which can be waited for themselves."""
+    children = frozenset(key for key, _ in child_applications(application))
+    checks = {"": ObjectCheck(application, state, is_critical=False)}
+    return (await check_objects(cluster, checks, children))[""].state
 
 
 def _has_failed_operation(state: ApplicationState) -> bool:

@@ -102,6 +102,7 @@ def test_a_whole_one() -> None:
         compared_sources=state.sources,
         operation=operation,
         reconciled_at=at(3),
+        stamped_at=at(3),
         conditions=(Condition("SyncError", "refused"),),
         resource_kinds=frozenset({ResourceKind("", "ConfigMap"), ResourceKind("apps", "Deployment")}),
     )

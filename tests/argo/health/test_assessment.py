@@ -9,7 +9,6 @@ import pytest
 
 from windlass.argo.health.assessment import (
     CONFIG_MAP_MAX_AGE,
-    CONFIG_MAPS,
     BuiltInHealthAssessor,
     LuaHealthAssessor,
     open_lua_assessor,
@@ -18,6 +17,7 @@ from windlass.argo.health.scripts import HealthScripts, mounted_scripts
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceKind, ResourceState
 from windlass.kube.client.readers import KubeReader
+from windlass.kube.client.resources import CONFIG_MAPS
 from windlass.kube.clocks import Clock
 from windlass.kube.transport.calls import CallSender
 from windlass.lua.worker_process import LuaWorker

@@ -38,7 +38,7 @@ TERMINATED = theirs(FAILED, message="Operation terminated")
 
 
 def during(each: NodeState | None, target: GateTarget = AWAITED, initial: ApplicationState = OPENED) -> Any:
-    history = gates.extend_history(gates.start_history(initial, NOW), each, at(6))
+    history = gates.extend_history(gates.start_history(initial, NOW), each, at(19))
     decision = takeovers.check_gate_takeover(target, history, at(20))
     return decision or gates.evaluate_gate(target, history, at(20))
 

@@ -25,7 +25,7 @@ from windlass.core.platform.model.snapshots import (
     SyncStatus,
 )
 from windlass.errors import WindlassError
-from windlass.kube.client.objects import RawObject, TypedObject
+from windlass.kube.client.objects import ObjectMeta, RawObject, TypedObject
 from windlass.kube.client.resources import Resource
 
 GROUP = "argoproj.io"
@@ -94,6 +94,7 @@ class _RevisionFields(_AppStruct, frozen=True, gc=False):
 class _HealthStatus(_AppStruct, frozen=True, gc=False):
     status: str | None = None
     message: str | None = None
+    last_transition_time: str | None = None
 
 
 class _SyncStatus(_RevisionFields, frozen=True, gc=False):
@@ -182,7 +183,27 @@ class _AppStatus(_AppStruct, frozen=True, gc=False):
 _NO_STATUS = _AppStatus()
 
 
+class _OwnedStatus(msgspec.Struct, frozen=True, gc=False):
+    reconciled_at: RawObject | None = msgspec.field(name="f:reconciledAt", default=None)
+
+
+class _OwnedFields(msgspec.Struct, frozen=True, gc=False):
+    status: _OwnedStatus | None = msgspec.field(name="f:status", default=None)
+
+
+class _FieldOwner(msgspec.Struct, frozen=True, gc=False):
+    """An entry of `managedFields`: when its manager last wrote, by the API server's clock, and what it owns."""
+
+    time: str | None = None
+    fields: _OwnedFields | None = msgspec.field(name="fieldsV1", default=None)
+
+
+class _AppMeta(ObjectMeta, frozen=True, gc=False):
+    managed_fields: list[_FieldOwner] | None = None
+
+
 class Application(TypedObject, frozen=True, gc=False):
+    metadata: _AppMeta
     spec: _AppSpec | None = None
     status: _AppStatus | None = None
     operation: _RequestedOperation | None = None
@@ -212,6 +233,8 @@ def parse_application(application: Application) -> ApplicationState:
             status.operation_state, hooks_are_internal=annotations.get(HOOK_ANNOTATION) == INTERNAL_HOOK
         ),
         reconciled_at=_parse_time(status.reconciled_at),
+        written_at=_written_at(application.metadata),
+        stamped_at=_stamped_at(status),
         refresh_requested=REFRESH_ANNOTATION in annotations,
         conditions=tuple(Condition(row.type or "", row.message or "") for row in status.conditions or ()),
         previous_revisions=_previous_revisions(status),
@@ -278,6 +301,20 @@ def _parse_operation(state: _OperationState | None, *, hooks_are_internal: bool)
             Hook(row.kind or "", row.name or "", row.hook_type or "", hooks_are_internal) for row in hook_results
         ),
     )
+
+
+def _written_at(metadata: _AppMeta) -> datetime | None:
+    """When the manager that owns the time of the comparison last changed the Application: that is Argo CD."""
+    for row in metadata.managed_fields or ():
+        if row.fields and row.fields.status and row.fields.status.reconciled_at is not None:
+            return _parse_time(row.time)
+    return None
+
+
+def _stamped_at(status: _AppStatus) -> datetime | None:
+    operation, health = status.operation_state or _OperationState(), status.health or _HealthStatus()
+    stamps = (operation.started_at, operation.finished_at, status.reconciled_at, health.last_transition_time)
+    return max(filter(None, map(_parse_time, stamps)), default=None)
 
 
 def _previous_revisions(status: _AppStatus) -> tuple[str, ...]:

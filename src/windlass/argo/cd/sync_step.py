@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import ObjectKey, parse_application, parse_parent, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.argo.cd.sync_requests import SyncRequest
+from windlass.argo.gate_evaluation import evaluate_with_objects
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import gates, takeovers
 from windlass.core.platform.events import NodeStarted, NodeWaiting
@@ -35,13 +37,15 @@ from windlass.core.platform.planning.plans import sync_reason
 from windlass.kube.api_errors import KubeError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Mapping
     from datetime import datetime
 
     from windlass.argo.cd.application_watch import ApplicationsWatch, ApplicationWatch
     from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.argo.cd.applications import Application
     from windlass.argo.cd.refresher import Refresher
     from windlass.core.platform.events import EmitEvent
+    from windlass.core.platform.gate_values import GateDecision
     from windlass.core.platform.model.applications import ApplicationNode
     from windlass.core.platform.model.snapshots import ResourceState
     from windlass.core.platform.planning.plans import Step
@@ -57,6 +61,9 @@ POST_SYNC_REASONS = frozenset({
 NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
 
 
+AssessApplication = Callable[["ApplicationNode", "Application", ApplicationState], Awaitable[ApplicationState]]
+
+
 @dataclass(frozen=True, slots=True)
 class SyncContext:
     """What all sync steps of a run share."""
@@ -64,6 +71,8 @@ class SyncContext:
     applications: ApplicationsWatch
     writer: ApplicationWriter
     read_resource: Callable[[ResourceRef], Awaitable[ResourceState | None]]
+    assess: AssessApplication
+    """Lowers the health in the state to that of the worst object of the Application."""
     clock: Clock
     now: Callable[[], datetime]
     """Current time on the API server's clock."""
@@ -252,7 +261,9 @@ class _SyncAttempt:
         target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
         while True:
             now = self._context.now()
-            decision = takeovers.check_gate_takeover(target, history, now) or gates.evaluate_gate(target, history, now)
+            latest = gates.extend_history(history, watch.state, now)
+            takeover = takeovers.check_gate_takeover(target, latest, now)
+            decision, history = (takeover, latest) if takeover else await self._evaluate_gate(target, history, watch)
             if isinstance(decision, Open):
                 return decision
             if isinstance(decision, Failed):
@@ -260,11 +271,18 @@ class _SyncAttempt:
                     decision, is_final=history.succeeded_since is not None and decision.reason in POST_SYNC_REASONS
                 )
             if isinstance(decision, RefreshNeeded) and await self._request_refresh(watch):
-                history = gates.extend_history(history, watch.state, self._context.now())
                 continue
             self._report_wait(decision)
-            if await watch.wait_for_change():
-                history = gates.extend_history(history, watch.state, self._context.now())
+            await watch.wait_for_change()
+
+    async def _evaluate_gate(
+        self, target: GateTarget, history: GateHistory, watch: ApplicationWatch
+    ) -> tuple[GateDecision, GateHistory]:
+        async def assess(state: ApplicationState) -> ApplicationState:
+            assert watch.current is not None
+            return await self._context.assess(self._node, watch.current, state)
+
+        return await evaluate_with_objects(target, history, watch.state, assess, self._context.now)
 
     async def _request_refresh(self, watch: ApplicationWatch) -> bool:
         """Request a refresh; return whether the request was written."""

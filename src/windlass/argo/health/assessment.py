@@ -12,7 +12,7 @@ from windlass.argo.health.scripts import CONFIG_MAP, HealthScripts
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceKind, ResourceState
 from windlass.kube.api_errors import Forbidden, NotFound
-from windlass.kube.client.resources import Resource
+from windlass.kube.client.resources import CONFIG_MAPS
 from windlass.lua.worker_process import LuaWorker
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from windlass.kube.client.readers import KubeReader
     from windlass.lua.worker_process import ScriptResult
 
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 CONFIG_MAP_MAX_AGE = 60  # seconds; a deploy may add health checks to the ConfigMap while it runs
 MAX_MESSAGE_LENGTH = 300  # characters
 VALID_STATUSES = frozenset(Health) - {Health.FAILED}

@@ -75,7 +75,9 @@ class GateHistory:
     own_success: Operation | None = None  # the operation of this run, once it was seen to succeed
     healthy_since: datetime | None = None
     degraded_since: datetime | None = None
+    operation_since: datetime | None = None  # since when the latest operation has been shown as it is now
     was_refreshed: bool = False
+    compared_before_refresh: datetime | None = None  # the comparison that was shown when the refresh was requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Evidence:  # what a decision is based on; part of the report
     proof: Proof | None = None
     is_drifting: bool = False
     is_directly_verified: bool = True
+    objects_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)

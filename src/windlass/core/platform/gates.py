@@ -69,7 +69,11 @@ def extend_history(history: GateHistory, state: NodeState | None, now: datetime)
         own_success=history.own_success or (_own_operation(state) if succeeded else None),
         healthy_since=(history.healthy_since or now) if state and state.health is Health.HEALTHY else None,
         degraded_since=(history.degraded_since or now) if state and is_degraded(state) else None,
+        operation_since=(history.operation_since or now)
+        if shown_operation(state) == shown_operation(history.latest)
+        else now,
         was_refreshed=succeeded and (history.was_refreshed or new_refresh),
+        compared_before_refresh=_shown_comparison(state) if new_refresh else history.compared_before_refresh,
     )
 
 
@@ -81,17 +85,21 @@ def _has_succeeded(history: GateHistory, state: NodeState | None) -> bool:
     if not isinstance(state, ApplicationState) or state.operation is None or state.operation_requested:
         return False
     operation = state.operation
-    is_new_success = operation.phase is OperationPhase.SUCCEEDED and operation != _shown_operation(history.initial)
+    is_new_success = operation.phase is OperationPhase.SUCCEEDED and operation != shown_operation(history.initial)
     return is_new_success and (operation.run_id is not None or operation.is_automated)
 
 
 def _own_operation(state: NodeState | None) -> Operation | None:
-    operation = _shown_operation(state)
+    operation = shown_operation(state)
     return operation if operation and operation.run_id else None
 
 
-def _shown_operation(state: NodeState | None) -> Operation | None:
+def shown_operation(state: NodeState | None) -> Operation | None:
     return state.operation if isinstance(state, ApplicationState) else None
+
+
+def _shown_comparison(state: NodeState | None) -> datetime | None:
+    return state.reconciled_at if isinstance(state, ApplicationState) else None
 
 
 def _is_refreshing(state: NodeState | None) -> bool:
@@ -126,7 +134,7 @@ def _evaluate(target: GateTarget, history: GateHistory, now: datetime) -> GateDe
     proof = freshness_proof(target, history, state, now)
     if not isinstance(proof, Proof):
         return proof
-    if may_predate_sync(state, now):
+    if may_predate_sync(history, state, now):
         return Wait(Reason.NOT_FRESH, "an operation finished a moment ago")
     return _evaluate_health(_evidence(target, state, proof, now), target, history)
 
@@ -154,7 +162,7 @@ def _evaluate_operation(target: GateTarget, history: GateHistory, state: Applica
         return Wait(Reason.OPERATION_RUNNING, f"an operation is {operation.phase.lower()}")
     if target.run_id is None:
         return None
-    if operation is None or operation == _shown_operation(history.initial):
+    if operation is None or operation == shown_operation(history.initial):
         return Wait(Reason.OPERATION_NOT_SEEN, "Argo CD has not taken up the operation yet")
     if operation.run_id == target.run_id:
         return _own_operation_failure(target, operation)
@@ -250,6 +258,7 @@ def _evidence(target: GateTarget, state: ApplicationState, proof: Proof | None, 
         proof=proof,
         is_drifting=state.sync is SyncStatus.OUT_OF_SYNC,
         is_directly_verified=not state.is_remote,
+        objects_read=state.objects_read,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from windlass.core.platform.freshness import may_predate_sync
 from windlass.core.platform.gate_values import Failed, Reason, RefreshNeeded, Wait, abbreviate
-from windlass.core.platform.gates import describe_foreign_operation
+from windlass.core.platform.gates import describe_foreign_operation, shown_operation
 from windlass.core.platform.model.snapshots import ApplicationState, NodeState, OperationPhase, SyncStatus
 from windlass.core.platform.planning.plans import sync_reason
 
@@ -23,7 +23,7 @@ def check_gate_takeover(target: GateTarget, history: GateHistory, now: datetime)
     if why := _identity_change(initial, state):
         return Failed(Reason.OVERTAKEN, why)
     assert isinstance(state, ApplicationState)
-    if target.run_id is None and (why := _sync_reason_while_awaited(target, state, initial, now)):
+    if target.run_id is None and (why := _sync_reason_while_awaited(target, history, state, now)):
         return Failed(Reason.OVERTAKEN, why)
     return _check_moved_revision(target, history, state)
 
@@ -60,9 +60,7 @@ def _identity_change(before: ApplicationState, state: NodeState | None) -> str:
     return "its definition has changed" if state.sources != before.sources else ""
 
 
-def _sync_reason_while_awaited(
-    target: GateTarget, state: ApplicationState, initial: ApplicationState, now: datetime
-) -> str:
+def _sync_reason_while_awaited(target: GateTarget, history: GateHistory, state: ApplicationState, now: datetime) -> str:
     """Why a node that is only awaited may need a sync after all; empty if waiting is enough.
 
     An operation of another client that ended since proves nothing about what it did not sync. A full sync of the wanted
@@ -72,9 +70,10 @@ def _sync_reason_while_awaited(
     if operation is None or state.operation_requested or state.refresh_requested or state.revisions != target.revisions:
         return ""
     is_full_sync = not operation.is_partial and operation.revisions == target.revisions
-    if operation != initial.operation and operation.is_finished and not (operation.is_automated or is_full_sync):
+    is_new = operation != shown_operation(history.initial) and operation.is_finished
+    if is_new and not (operation.is_automated or is_full_sync):
         return describe_foreign_operation(operation)
-    if state.sync is SyncStatus.UNKNOWN or may_predate_sync(state, now):
+    if state.sync is SyncStatus.UNKNOWN or may_predate_sync(history, state, now):
         return ""
     return sync_reason(state, target.revisions)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform, ResourceRef
     from windlass.core.platform.model.snapshots import ResourceState, Snapshot
+    from windlass.operations.observation import Observation
     from windlass.operations.run.context import RunContext
 
 REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that its last comparison is used
@@ -69,9 +70,12 @@ class LiveApplications:
         if self._error is not None:
             raise self._error
 
-    async def snapshot(self) -> Snapshot:
+    async def observe(self) -> Observation:
         taken_at, names, view = self._cluster.now(), self._platform.graph.names, self.applications.view
-        return (await build_observation(self._cluster, self._platform, names, taken_at, view)).snapshot
+        return await build_observation(self._cluster, self._platform, names, taken_at, view)
+
+    async def snapshot(self) -> Snapshot:
+        return (await self.observe()).snapshot
 
     @property
     def root(self) -> Application | None:

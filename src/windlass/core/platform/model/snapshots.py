@@ -127,6 +127,10 @@ class ApplicationState:
     operation: Operation | None = None
     reconciled_at: datetime | None = None
     """When the last comparison started, in whole seconds."""
+    written_at: datetime | None = None
+    """When Argo CD last changed the status, by the API server's clock; all other times are by Argo CD's clock."""
+    stamped_at: datetime | None = None
+    """The latest time in the status, which is that of its last change if the two clocks agree."""
     refresh_requested: bool = False
     conditions: tuple[Condition, ...] = ()
     previous_revisions: tuple[str, ...] = ()
@@ -136,6 +140,8 @@ class ApplicationState:
     is_remote: bool = False
     """It deploys to another cluster, so the health that Argo CD reports cannot be verified."""
     resource_kinds: frozenset[ResourceKind] = frozenset()
+    objects_read: int = 0
+    """Objects of the Application that were read directly and are part of its health."""
 
     @property
     def has_abandoned_operation(self) -> bool:

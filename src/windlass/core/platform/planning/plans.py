@@ -11,6 +11,7 @@ from windlass.core.platform import gates
 from windlass.core.platform.gate_values import GateTarget, Open, Reason, abbreviate
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ResourceRef
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
     NodeState,
@@ -172,6 +173,18 @@ def _deploy_action(
         return Verb.SYNC, why, revisions
     why = _closed_reason(GateTarget(revisions, state.sources, application.timing), state, snapshot)
     return (Verb.AWAIT, why, revisions) if why else None
+
+
+def seemingly_unchanged(platform: Platform, snapshot: Snapshot, scope: Scope) -> frozenset[str]:
+    """The nodes about which the plan relies on Argo CD's verdict: Healthy, and in scope only if they need no sync."""
+    selected = scopes.selected_nodes(platform, scope)
+    healthy = {
+        name: state
+        for name in selected.union(platform.graph.external_dependencies(selected))
+        if isinstance(state := snapshot.states.get(name), ApplicationState) and state.health is Health.HEALTHY
+    }
+    needing_sync = {name for name, state in healthy.items() if sync_reason(state, desired_revisions(state))}
+    return frozenset(healthy.keys() - (needing_sync & selected))
 
 
 def sync_reason(state: ApplicationState, desired: tuple[str, ...]) -> str:

@@ -89,6 +89,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "proof": "Why this health is not a stale one; null if it is not proved.",
         "is_drifting": "Out of sync although a sync of the wanted revision succeeded.",
         "is_directly_verified": "False where Argo CD's word is all there is, as for another cluster.",
+        "objects_read": "How many objects of the Application were read, besides what Argo CD says of them.",
     },
     Failure: {
         "name": "The component.",
