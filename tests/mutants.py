@@ -44,6 +44,7 @@ GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
 IDENTITY = "operations/test_cluster_identity.py"
+ASSESSMENT = "operations/test_one_assessment.py"
 
 MUTANTS = (
     Mutant(
@@ -237,6 +238,42 @@ MUTANTS = (
         "    if available < desired:",
         "    if available < 0:",
         HEALTH,
+    ),
+    Mutant(
+        "the gate believes Argo CD alone", "INV-7", "argo/gate_evaluation.py",
+        "    if isinstance(state, ApplicationState) and (isinstance(decision, Open) or is_newly_healthy):",
+        "    if isinstance(state, ApplicationState) and is_newly_healthy:",
+        ASSESSMENT,
+    ),
+    Mutant(
+        "stability counts from before the objects agree", "INV-7", "argo/gate_evaluation.py",
+        "    if isinstance(state, ApplicationState) and (isinstance(decision, Open) or is_newly_healthy):",
+        "    if isinstance(state, ApplicationState) and isinstance(decision, Open):",
+        ASSESSMENT,
+    ),
+    Mutant(
+        "the plan believes Argo CD alone", "INV-7", "operations/planner.py",
+        "    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)",
+        "    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged - unchanged)",
+        ASSESSMENT,
+    ),
+    Mutant(
+        "the final check believes Argo CD alone", "INV-7", "operations/deploy.py",
+        "        names = () if run.control.stop.is_set() else names_to_assess",
+        "        names = ()",
+        ASSESSMENT,
+    ),
+    Mutant(
+        "what cannot be read is healthy", "INV-7", "operations/object_health.py",
+        '        return UnhealthyObject(name, Health.UNKNOWN, f"it cannot be read: {objects.what}")',
+        "        return None",
+        ASSESSMENT,
+    ),
+    Mutant(
+        "a verdict is never stale", "INV-7", "operations/object_health.py",
+        "    limit = await cluster.resync.stale_after() if old else None",
+        "    limit = await cluster.resync.stale_after() if not old else None",
+        ASSESSMENT,
     ),
     Mutant(
         "hooks are overlooked", "INV-8", "core/platform/reporting/compliance.py",

@@ -185,7 +185,8 @@ async def _verify_still_healthy(
     names_to_assess = healthy
     while True:
         observation = await run.live.observe()
-        snapshot, _ = await assess_snapshot(run.context.cluster, planned.platform, observation, names_to_assess)
+        names = () if run.control.stop.is_set() else names_to_assess
+        snapshot, _ = await assess_snapshot(run.context.cluster, planned.platform, observation, names)
         histories = final_check.update_histories(histories, healthy, snapshot)
         closed_gates = final_check.closed_gates(planned.platform, histories, snapshot)
         waiting = {name: each for name, each in closed_gates.items() if not isinstance(each, Failed)}

@@ -218,8 +218,10 @@ class ApplicationController(SandboxController):
             return
         since, timers.stale_until, timers.spec = timers.requested, None, application_specs.compared_spec(app["spec"])
         timers.requested, timers.refreshing, timers.latest = None, False, self._after(self.delays.resync)
-        if since or self._needs_comparison(app):  # Argo CD compares anyway, which only moves `reconciledAt`
+        if since or self._needs_comparison(app):
             await self._compare(app, [], since or self.clock.now())
+        else:  # the comparison would show the same again
+            await self.write(app, {"status": {"reconciledAt": self.clock.timestamp()}})
 
     def _needs_comparison(self, app: Body) -> bool:
         spec, status = app["spec"], app.get("status", {})
