@@ -102,6 +102,12 @@ MUTANTS = (
         PATH,
     ),
     Mutant(
+        "a chart version of two parts is a range", "INV-6", "core/platform/model/snapshots.py",
+        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){0,2}([-+][0-9A-Za-z.+-]+)?")',
+        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){2}([-+][0-9A-Za-z.+-]+)?")',
+        "operations/test_chart_versions.py",
+    ),
+    Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG", metavar="FILE"),',

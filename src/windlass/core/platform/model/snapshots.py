@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-FIXED_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+FIXED_VERSION = re.compile(r"v?\d+(\.\d+){0,2}([-+][0-9A-Za-z.+-]+)?")
+"""What Argo CD takes as one chart version, not as a range; missing parts count as zero: `1.2` is a pin."""
 
 
 class SyncStatus(StrEnum):
