@@ -11,22 +11,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from tests.mutant_rows import Mutant
+from tests.mutant_rows.definitions import DEFINITION_MUTANTS
 
 HERE = Path(__file__).parents[1]
 SOURCE = Path("src/windlass")
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    name: str
-    invariant: str
-    file: str
-    old: str
-    new: str
-    test: str
-    """A file below tests/, or a test in one."""
 
 
 ORDER = "invariants/test_inv_1_dependencies_first.py"
@@ -101,12 +92,7 @@ MUTANTS = (
         "    if operation.revisions == state.previous_revisions:",
         PATH,
     ),
-    Mutant(
-        "a chart version of two parts is a range", "INV-6", "core/platform/model/snapshots.py",
-        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){0,2}([-+][0-9A-Za-z.+-]+)?")',
-        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){2}([-+][0-9A-Za-z.+-]+)?")',
-        "operations/test_chart_versions.py",
-    ),
+    *DEFINITION_MUTANTS,
     Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',

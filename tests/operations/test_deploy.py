@@ -203,6 +203,9 @@ def test_a_deadline_takes_our_operation_back() -> None:
     scenario = patient(told("a:", has_root=False), Retries(1), sync=timedelta(seconds=30))
 
     async def work(play: Play) -> None:
+        pin = {"spec": {"source": {"targetRevision": play.witness.commits[0]}}}  # then no refresh is asked for
+        await play.sandbox.client().patch(APPLICATIONS, "a", pin, "argocd")
+        await play.sandbox.clock.sleep(1)
         play.argocd.pause()
         ended = await play.run(Act())
         assert results(ended.report) == {"a": "failed"}

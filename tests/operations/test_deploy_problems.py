@@ -224,8 +224,10 @@ def test_a_root_that_cannot_be_compared_fails_with_argo_cds_own_words(is_new: bo
                 await after(5)
             repository.push({"web/all.yaml": [config()]})
             report = await deployed(w, once(builders.platform("next: web; web:")), root=root)
-            assert {each.name: str(each.result) for each in report.components} == {"web": "failed", "next": "skipped"}
-            failure = report.failures[0]
+            assert {each.name: str(each.result) for each in report.components} == {"web": "failed", "next": "failed"}
+            [failure] = report.failures
+            assert (failure.name, failure.reason) == ("argocd/platform-root", "ParentBroken")
+            assert failure.blocks == ("next", "web")
             assert "ComparisonError: Failed to load target state" in failure.detail
             assert "root: app path does not exist" in failure.detail
             assert "platform-root" in failure.detail

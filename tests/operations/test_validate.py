@@ -146,9 +146,8 @@ def test_only_what_is_in_the_scope_and_what_is_missing_is_missing() -> None:
             healths = {component.name: component.health for component in report.components}
             assert healths == {"web": Health.HEALTHY, "gone": Health.MISSING, "thing": Health.MISSING}
             assert report.summary.verdict is Verdict.PARTIAL
-            assert {failure.name: failure.reason for failure in report.failures} == dict.fromkeys(
-                ("gone", "thing"), "Absent"
-            )
+            reasons = {failure.name: failure.reason for failure in report.failures}
+            assert reasons == {"gone": "NotDefined", "thing": "Absent"}
             report = await validated(w, platform=platform("gone*: web; web"))
             assert report.summary.verdict is Verdict.FAILURE
             assert {finding.rule for finding in report.compliance} == {Rule.SINGLE_PATH}

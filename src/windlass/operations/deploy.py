@@ -15,7 +15,7 @@ from windlass.argo.cd.sync_step import SyncContext, SyncSteps
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import final_check
 from windlass.core.platform.events import NodeFinished, RunPhase
-from windlass.core.platform.gate_values import Failed
+from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
@@ -35,7 +35,7 @@ from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import RunHooks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.core.platform.gate_values import GateHistory
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
 
+PARENT_RETRY_INTERVAL = 5.0  # seconds between two requests to compare a parent that Argo CD cannot render
 ROOT_COMPARISON_TIMEOUT = 120.0  # seconds for Argo CD to compare a root Application that was just written
 
 
@@ -65,7 +66,10 @@ async def _deploy(run: Run) -> Report:
     if not planned.plan.can_run:
         return run.plan_report(planned)
     if planned.plan.is_empty and planned.root_manifest is None and not run.changes_identity:
-        return await _run_report(run, planned, _unchanged_outcomes(planned), planned.snapshot)
+        failed = plans.failed_outcomes(planned.plan)
+        for outcome in failed:
+            run.control.emit(NodeFinished(outcome))
+        return await _run_report(run, planned, (*_unchanged_outcomes(planned), *failed), planned.snapshot)
     await run.control.unless_stopped(_require_permissions(run, planned.root_manifest))
     async with run.hold_lock() as writer:
         planned = await run.control.unless_stopped(_plan_under_lock(run, writer, planned))
@@ -82,10 +86,13 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     await run.check_identity()
     platform = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
     names = scopes.selected_nodes(run.request.platform, run.request.scope)
-    if run.live.keys_to_refresh(names):
+    if keys := run.live.keys_to_refresh(names):
         await _check_before_refresh(run, platform)
-        await run.live.refresh(names)
+        await run.live.refresh(keys)
     planned = await _plan_when_settled(run, platform)
+    if _broken_parents(planned):
+        await _check_before_refresh(run, platform)
+        planned = await _await_parents(run, planned, lambda: _plan_when_settled(run, platform))
     run.start_phase(RunPhase.PLAN)
     run.announce_plan(planned)
     for message in planned.warnings:
@@ -118,6 +125,32 @@ async def _plan_when_settled(run: Run, platform: Platform) -> PlannedRun:
         await clock.sleep(SETTLING_POLL_INTERVAL)
 
 
+async def _await_parents(run: Run, planned: PlannedRun, replan: Callable[[], Awaitable[PlannedRun]]) -> PlannedRun:
+    """Ask Argo CD again while it cannot render a parent, up to the grace period: a repository may be down for seconds.
+
+    Return the plan as of then.
+    """
+    clock = run.context.clock
+    started = clock.monotonic()
+    while broken := _broken_parents(planned):
+        nodes = [planned.platform.applications[name] for name in planned.plan.failures]
+        if clock.monotonic() - started >= max(node.timing.degraded_grace for node in nodes).total_seconds():
+            break
+        run.control.emit(LogLine(Level.WARN, f"Argo CD cannot render {', '.join(sorted(broken))}: asking again"))
+        await clock.sleep(PARENT_RETRY_INTERVAL)
+        applications = {(each.namespace, each.name): each for each in planned.snapshot.platform_parents}
+        await run.live.refresh(
+            {key for key, each in applications.items() if each.kind == APPLICATIONS.kind and str(each) in broken}
+        )
+        planned = await replan()
+    return planned
+
+
+def _broken_parents(planned: PlannedRun) -> frozenset[str]:
+    failures = planned.plan.failures.values()
+    return frozenset(failed.cause for failed in failures if failed.reason is Reason.PARENT_BROKEN)
+
+
 async def _require_permissions(run: Run, root_manifest: RawObject | None) -> None:
     await access_reviews.require_permissions(run.context.cluster.reader, _required_permissions(run, root_manifest))
 
@@ -134,7 +167,8 @@ async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedR
     """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
     if before.root_manifest is not None:
         await _write_root(run, writer, before.root_manifest)
-    planned = run.announce_plan(await run.plan(before.platform))
+    planned = await _await_parents(run, await run.plan(before.platform), lambda: run.plan(before.platform))
+    run.announce_plan(planned)
     if before.root_manifest is None:  # a root that was just written changes the plan
         check_approved_plan(run.request, planned)
     return planned
@@ -164,6 +198,8 @@ async def _sync_applications(run: Run, writer: ApplicationWriter, planned: Plann
         argocd_namespace=context.argocd_namespace,
         nodes=planned.platform.applications,
         parents=planned.snapshot.parents,
+        failures=planned.plan.failures,
+        observe_definitions=run.live.observe_definitions,
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)
     try:
@@ -206,7 +242,7 @@ async def _verify_still_healthy(
 
 
 async def _run_report(run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...], snapshot: Snapshot) -> Report:
-    failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED}]
+    failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED} and not each.causes]
     final_state = FinalState(snapshot, await run.live.diagnostics(failed))
     return reports.run_report(run.record(), planned.platform, planned.plan, outcomes, final_state)
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_resources import child_applications, kinds_with_health, out_of_sync_resources
+from windlass.argo.cd import root_application
+from windlass.argo.cd.application_resources import kinds_with_health, out_of_sync_resources
 from windlass.argo.cd.applications import (
     APPLICATIONS,
     GROUP,
@@ -15,7 +16,6 @@ from windlass.argo.cd.applications import (
     NotServed,
     ObjectKey,
     parse_application,
-    parse_parent,
     project_name,
 )
 from windlass.argo.cd.hooks import hook_resources
@@ -27,7 +27,6 @@ from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
-    ParentApplication,
     ResourceKind,
     ResourceState,
     Snapshot,
@@ -37,6 +36,7 @@ from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, KubeError, NotFound
 from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.resources import CONFIG_MAPS, Resource
+from windlass.operations.definitions import DefinitionReader
 from windlass.operations.resync_interval import ResyncInterval
 
 if TYPE_CHECKING:
@@ -93,10 +93,12 @@ class ObservedCluster:
     """Assesses objects that are read directly."""
     served: DiscoveryCache = field(init=False)
     resync: ResyncInterval = field(init=False)
+    definitions: DefinitionReader = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "served", DiscoveryCache(self.reader))
         object.__setattr__(self, "resync", ResyncInterval(self.reader, self.argocd_namespace))
+        object.__setattr__(self, "definitions", DefinitionReader(self.reader))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ async def build_observation(
     states: dict[str, NodeState] = {name: parse_application(application) for name, application in present.items()}
     states |= await _resource_states(cluster, resources)
     states |= _states_without_children(present, states, keys)
-    snapshot = Snapshot(taken_at, states, _parents(applications, keys))
+    snapshot = await with_definitions(cluster, platform, Snapshot(taken_at, states), applications)
     return Observation(snapshot, _assessed_kinds(present.values()), present)
 
 
@@ -237,13 +239,31 @@ def annotated_dependencies(
     return dependencies
 
 
-def _parents(applications: ApplicationsByKey, keys: Mapping[str, ObjectKey]) -> dict[str, ParentApplication]:
-    """The parents of nodes that another Application defines, by node."""
-    parents: dict[ObjectKey, ParentApplication] = {}
-    for application in applications.values():
-        for child, is_child_in_sync in child_applications(application):
-            parents[child] = parse_parent(application, is_child_in_sync=is_child_in_sync)
-    return {name: parents[key] for name, key in keys.items() if key in parents}
+async def with_definitions(
+    cluster: ObservedCluster, platform: Platform, snapshot: Snapshot, applications: ApplicationsByKey
+) -> Snapshot:
+    """Add what defines the nodes of the platform."""
+    targets = {name: node.target for name, node in platform.applications.items()}
+    keys = {name: _application_key(cluster, ref) for name, ref in targets.items() if isinstance(ref, ApplicationRef)}
+    known, namespace = frozenset(keys.values()), cluster.argocd_namespace
+    definitions = await cluster.definitions.definitions(applications, known, namespace)
+    platform_parents = definitions.platform_parents(known, (namespace, root_application.NAME))
+    unknown = definitions.unknown_applications(known, platform_parents)
+    return replace(
+        snapshot,
+        parents={name: parent for name, key in keys.items() if (parent := definitions.parent_of(key))},
+        platform_parents=platform_parents,
+        unanswered=frozenset(name for name, key in keys.items() if key in cluster.definitions.unanswered),
+        has_all_definitions=definitions.are_all_in_sync(platform_parents) and _are_all_compared(snapshot),
+        unknown_applications=tuple("/".join(key) for key in unknown),
+        unread_sets=cluster.definitions.read_error,
+    )
+
+
+def _are_all_compared(snapshot: Snapshot) -> bool:
+    """Whether every node that exists shows what it defines."""
+    states = [state for state in snapshot.states.values() if isinstance(state, ApplicationState)]
+    return not any(state.comparison_problem for state in states)
 
 
 def _states_without_children(

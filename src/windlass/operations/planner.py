@@ -14,7 +14,7 @@ from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.annotations import merge_annotations
 from windlass.core.platform.model.applications import ApplicationRef
-from windlass.core.platform.planning import lint_warnings, plan_documents, plans
+from windlass.core.platform.planning import definitions, lint_warnings, plan_documents, plans
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown import parents
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
@@ -123,13 +123,19 @@ def _plan_deploy(
     applications: ApplicationsByKey,
     argocd_namespace: str,
 ) -> PlannedRun:
+    warnings = (
+        *(message for _, message in lint_warnings.automated_sync_warnings(platform, snapshot)),
+        *definitions.automated_parent_warnings(snapshot, scopes.selected_nodes(platform, request.scope)),
+        *definitions.definition_notices(snapshot),
+    )
+    manifest, change = None, ""
+    if request.root is not None:
+        is_needed = plans.has_undefined_node(platform, snapshot, request.scope)
+        live = applications.get((argocd_namespace, root_application.NAME))
+        manifest, change = root_application.root_change(request.root, argocd_namespace, live, is_needed=is_needed)
+    if change:
+        snapshot = definitions.with_rewritten_parent(snapshot, f"{argocd_namespace}/{root_application.NAME}")
     plan = plans.plan_deploy(platform, snapshot, request.scope)
-    warnings = tuple(message for _, message in lint_warnings.automated_sync_warnings(platform, snapshot))
-    if request.root is None:
-        return PlannedRun(platform, plan, snapshot, warnings)
-    is_needed = plans.has_undefined_node(plan, snapshot)
-    live = applications.get((argocd_namespace, root_application.NAME))
-    manifest, change = root_application.root_change(request.root, argocd_namespace, live, is_needed=is_needed)
     return PlannedRun(platform, plan, snapshot, warnings, manifest if change else None, change)
 
 

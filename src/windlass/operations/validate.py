@@ -20,6 +20,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import ApplicationState, Snapshot, desired_revisions
+from windlass.core.platform.planning.definitions import definition_failures, definition_notices
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
@@ -69,6 +70,7 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
     names = scopes.selected_nodes(platform, request.scope)
     proven = replace(observation, snapshot=with_proven_health(observation.snapshot, platform, histories))
     snapshot, unhealthy = await assess_snapshot(cluster, platform, proven, names)
+    snapshot = with_definition_health(snapshot, platform)
     findings = compliance.findings(snapshot, observation.assessed_kinds | cluster.assessor.kinds)
     if request.platform is None:  # no platform file gives an order that could be bypassed
         findings = tuple(finding for finding in findings if finding.rule is not Rule.SINGLE_PATH)
@@ -80,7 +82,7 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
     lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
     report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
     components = tuple(_with_evidence(each, snapshot, platform, histories) for each in report.components)
-    return replace(report, components=components, notices=notices)
+    return replace(report, components=components, notices=(*notices, *definition_notices(snapshot)))
 
 
 async def _notices(cluster: ObservedCluster, request: ValidateRequest) -> tuple[str, ...]:
@@ -125,6 +127,17 @@ def _local_applications(observation: Observation) -> Mapping[str, Application]:
     states = observation.snapshot.states
     remote = {name for name, state in states.items() if isinstance(state, ApplicationState) and state.is_remote}
     return {name: application for name, application in observation.applications.items() if name not in remote}
+
+
+def with_definition_health(snapshot: Snapshot, platform: Platform) -> Snapshot:
+    """Replace Healthy by Unknown where it is not known what the Application should be, or git does not define it."""
+    failures = definition_failures(platform, snapshot, snapshot.states)
+    unknown = {
+        name: replace(state, health=Health.UNKNOWN, health_message=failures[name].detail)
+        for name, state in snapshot.states.items()
+        if name in failures and state.health is Health.HEALTHY
+    }
+    return replace(snapshot, states={**snapshot.states, **unknown})
 
 
 def _with_evidence(component: Component, snapshot: Snapshot, platform: Platform, histories: Histories) -> Component:

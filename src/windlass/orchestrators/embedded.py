@@ -43,8 +43,8 @@ async def run(plan: Plan, platform: Platform, hooks: RunHooks) -> tuple[Outcome,
     """Run the plan; return the outcome of every step in plan order."""
     plan_run = _PlanRun(plan, platform, hooks)
     await plan_run.run()
-    failed = [outcome.name for outcome in plan_run.outcomes.values() if outcome.result is Result.FAILED]
-    causes = schedules.skip_causes(plan.graph, failed)
+    failures = {each.name: each.causes or (each.name,) for each in plan_run.outcomes.values() if each.is_failed}
+    causes = schedules.skip_causes(plan.graph, failures)
     outcomes = (plan_run.outcomes.get(step.name) or Outcome(step.name, Result.NOT_STARTED) for step in plan.steps)
     return tuple(
         replace(each, causes=causes[each.name]) if each.result is Result.SKIPPED else each for each in outcomes
@@ -111,12 +111,13 @@ class _PlanRun:
     def _record_result(self, name: str, ended: StepResult) -> None:
         result = Result.SUCCEEDED if isinstance(ended.decision, Open) else Result.FAILED
         started, now = self._started[name], self._hooks.now()
-        self._record_outcome(Outcome(name, result, ended.decision, (), started, now, ended.attempts))
+        causes = ended.decision.causes if isinstance(ended.decision, Failed) else ()
+        self._record_outcome(Outcome(name, result, ended.decision, causes, started, now, ended.attempts))
         if result is Result.SUCCEEDED:
             self._schedule.succeed(name)
             return
         for skipped in self._schedule.fail(name):
-            self._record_outcome(Outcome(skipped, Result.SKIPPED, causes=(name,)))
+            self._record_outcome(Outcome(skipped, Result.SKIPPED, causes=causes or (name,)))
 
     def _record_outcome(self, outcome: Outcome) -> None:
         self.outcomes[outcome.name] = outcome

@@ -48,6 +48,24 @@ def child_applications(application: Application) -> Iterator[tuple[ObjectKey, bo
             yield (namespace, row.name or ""), row.status == SyncStatus.SYNCED
 
 
+class DefinedObject(NamedTuple):
+    """An Application or ApplicationSet among the resources of an Application."""
+
+    kind: str
+    namespace: str
+    name: str
+    is_in_sync: bool
+    is_surplus: bool
+    """The sources do not contain it any more: it would be pruned."""
+
+
+def defined_objects(application: Application) -> Iterator[DefinedObject]:
+    for row in (application.status or _NO_STATUS).resources or ():
+        if row.group == APPLICATIONS.group and row.kind in {APPLICATIONS.kind, "ApplicationSet"} and not row.hook:
+            namespace, is_in_sync = row.namespace or application.metadata.namespace, row.status == SyncStatus.SYNCED
+            yield DefinedObject(row.kind, namespace, row.name or "", is_in_sync, bool(row.requires_pruning))
+
+
 def out_of_sync_resources(application: Application, *, exclude: Container[ObjectKey]) -> list[RawObject]:
     """OutOfSync resources in the format of an operation's `resources`, without the Applications in `exclude`."""
     rows = (row for row in (application.status or _NO_STATUS).resources or () if row.status == SyncStatus.OUT_OF_SYNC)

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application
 from windlass.kube.client.reflectors import Reflector
 
@@ -137,10 +136,3 @@ class ApplicationsWatch:
             yield watch
         finally:
             self._watches[key].remove(watch)
-
-    def find_parent(self, key: ObjectKey) -> Application | None:
-        """The Application that defines the one with this key."""
-        for candidate in self.view.values():
-            if any(child == key for child, _ in child_applications(candidate)):
-                return candidate
-        return None

@@ -245,16 +245,16 @@ def parse_application(application: Application) -> ApplicationState:
     )
 
 
-def parse_parent(application: Application, *, is_child_in_sync: bool) -> ParentApplication:
-    status, spec = application.status or _NO_STATUS, application.spec or _AppSpec()
-    operation = _parse_operation(status.operation_state, hooks_are_internal=False)
+def parse_parent(application: Application) -> ParentApplication:
+    """The Application as a parent, without what depends on the child."""
+    state = parse_application(application)
     return ParentApplication(
         application.metadata.namespace,
         application.metadata.name,
-        _revisions(status.sync or _SyncStatus()),
-        is_automated=_is_automated(spec.sync_policy),
-        is_child_in_sync=is_child_in_sync,
-        last_run_revisions=operation.revisions if operation and operation.run_id else (),
+        state.revisions,
+        is_automated=state.is_automated,
+        last_run_revisions=state.operation.revisions if state.operation and state.operation.run_id else (),
+        problem=state.comparison_problem,
     )
 
 

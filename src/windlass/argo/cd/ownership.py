@@ -15,6 +15,7 @@ from windlass.core.platform.drafting.ownership import (
     ObservedApplicationSet,
 )
 from windlass.core.platform.model.annotations import DEPENDS_ON, parse_names
+from windlass.core.platform.model.snapshots import one_line
 from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.resources import Resource
 
@@ -83,22 +84,33 @@ class _ApplicationSetSpec(_OwnershipStruct, frozen=True, gc=False):
     strategy: _Strategy | None = None
 
 
+class _SetCondition(_OwnershipStruct, frozen=True, gc=False):
+    type: str | None = None
+    status: str | None = None
+    message: str | None = None
+
+
+class _ApplicationSetStatus(_OwnershipStruct, frozen=True, gc=False):
+    conditions: list[_SetCondition] | None = None
+
+
 class ApplicationSetManifest(TypedObject, frozen=True, gc=False):
-    """An ApplicationSet, with the fields needed for `import`."""
+    """An ApplicationSet, with the fields that tell how it orders Applications and whether it can generate them."""
 
     spec: _ApplicationSetSpec | None = None
+    status: _ApplicationSetStatus | None = None
 
 
 def parse_application_manifest(manifest: ApplicationManifest) -> ObservedApplication:
     metadata = manifest.metadata
-    owners = (owner for owner in metadata.owner_references if owner.kind == ArgoKind.APPLICATION_SET)
+    owner = owner_set_name(metadata)
     return ObservedApplication(
         ref=ArgoRef(ArgoKind.APPLICATION, metadata.namespace, metadata.name),
         project=(manifest.spec.project if manifest.spec else None) or "default",
         labels=metadata.labels,
         sync_wave=_sync_wave(metadata),
-        owner=next((ArgoRef(ArgoKind.APPLICATION_SET, metadata.namespace, owner.name) for owner in owners), None),
-        tracked_by=_tracking_owner(metadata),
+        owner=ArgoRef(ArgoKind.APPLICATION_SET, metadata.namespace, owner) if owner else None,
+        tracked_by=tracking_owner(metadata),
         listed_children=frozenset(
             ArgoRef(ArgoKind(row.kind), row.namespace or metadata.namespace, row.name)
             for row in _argo_resources(manifest)
@@ -113,9 +125,21 @@ def parse_application_set(manifest: ApplicationSetManifest) -> ObservedApplicati
     return ObservedApplicationSet(
         ArgoRef(ArgoKind.APPLICATION_SET, metadata.namespace, metadata.name),
         _sync_wave(metadata),
-        _tracking_owner(metadata),
+        tracking_owner(metadata),
         _rollout_steps(manifest),
     )
+
+
+def generation_problem(manifest: ApplicationSetManifest) -> str:
+    """Why the ApplicationSet cannot generate its Applications; empty if it can."""
+    conditions = (manifest.status.conditions if manifest.status else None) or ()
+    errors = [row for row in conditions if (row.type, row.status) == ("ErrorOccurred", "True")]
+    return one_line(errors[0].message or "an error occurred") if errors else ""
+
+
+def owner_set_name(metadata: ObjectMeta) -> str:
+    """Name of the ApplicationSet that owns the Application, which is in the same namespace; empty if none does."""
+    return next((owner.name for owner in metadata.owner_references if owner.kind == ArgoKind.APPLICATION_SET), "")
 
 
 def declared_dependencies(metadata: ObjectMeta) -> tuple[str, ...] | None:
@@ -155,7 +179,7 @@ def _sync_wave(metadata: ObjectMeta) -> int:
         return 0
 
 
-def _tracking_owner(metadata: ObjectMeta) -> str:
+def tracking_owner(metadata: ObjectMeta) -> str:
     """Owner from the tracking ID, which is `OWNER:GROUP/KIND:NAMESPACE/NAME`, or from the label if there is no ID.
 
     An ID that names another object was copied from it and is ignored.

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd import root_application
 from windlass.argo.cd.application_resources import out_of_sync_resources
 from windlass.argo.cd.application_watch import POLL_INTERVAL
-from windlass.argo.cd.applications import ObjectKey, parse_application, parse_parent, requested_run_id
+from windlass.argo.cd.applications import ObjectKey, parse_application, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.argo.gate_evaluation import evaluate_with_objects
@@ -27,13 +26,10 @@ from windlass.core.platform.gate_values import (
     Wait,
 )
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
-from windlass.core.platform.model.snapshots import (
-    ApplicationState,
-    ParentApplication,
-    desired_revisions,
-)
+from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, Snapshot, desired_revisions
 from windlass.core.platform.outcomes import StepResult
-from windlass.core.platform.planning.plans import sync_reason
+from windlass.core.platform.planning.definitions import definition_failure
+from windlass.core.platform.planning.plans import Verb, sync_reason
 from windlass.kube.api_errors import KubeError
 
 if TYPE_CHECKING:
@@ -82,6 +78,10 @@ class SyncContext:
     nodes: Mapping[str, ApplicationNode]
     parents: Mapping[str, ParentApplication]
     """Parent Application of each node, as of the plan."""
+    failures: Mapping[str, Failed]
+    """Why the steps with the verb `fail` fail."""
+    observe_definitions: Callable[[], Awaitable[Snapshot]]
+    """Parents of all nodes, as of now."""
 
     def object_key(self, ref: ApplicationRef) -> ObjectKey:
         return ref.key(self.argocd_namespace)
@@ -101,6 +101,8 @@ class SyncSteps:
 
         A lost race is retried once without counting as an attempt.
         """
+        if step.verb is Verb.FAIL:
+            return StepResult(self.context.failures[step.name], attempts=0)
         node, attempt, has_raced = self.context.nodes[step.name], 1, False
         while True:
             emit(NodeStarted(step.name, step.verb, attempt))
@@ -177,35 +179,30 @@ class _SyncAttempt:
         )
         sync_requested = False
         while watch.current is None or (is_outdated and not sync_requested):
-            parent = planned_parent or self._find_parent(key)
+            snapshot = await self._context.observe_definitions()
+            parent = planned_parent or snapshot.parents.get(self._node.name)
             if parent and not parent.is_automated and not sync_requested:
                 sync_requested = True
                 self._report_wait(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
                 if failure := await self._parent_sync.sync_child(parent, key):
                     return Failed(Reason.OPERATION_FAILED, failure)
             if watch.current is None:
-                if failed := self._root_failure():
+                if failed := self._parent_failure(snapshot):
                     return failed
                 detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
                 if self._is_timed_out():
-                    return Failed(Reason.ABSENT, detail, is_final=True)
+                    return Failed(Reason.ABSENT if parent else Reason.NOT_DEFINED, detail, is_final=True)
                 self._report_wait(Wait(Reason.ABSENT, detail))
                 await watch.wait_for_change()
             elif parent is None or parent.is_automated:
                 break
         return None
 
-    def _root_failure(self) -> Failed | None:
-        """Failure if the root Application reports errors after the grace period, in which they may resolve."""
-        root = self._context.applications.view.get((self._context.argocd_namespace, root_application.NAME))
-        errors = parse_application(root).errors if root else ()
-        if not errors or self._context.now() - self._started < self._node.timing.degraded_grace:
+    def _parent_failure(self, snapshot: Snapshot) -> Failed | None:
+        """Failure if its parent is broken after the grace period, in which that may resolve."""
+        if self._context.now() - self._started < self._node.timing.degraded_grace:
             return None
-        return Failed(Reason.ERROR_CONDITION, f"{root_application.NAME}, which should define it: {errors[0]}")
-
-    def _find_parent(self, key: ObjectKey) -> ParentApplication | None:
-        application = self._context.applications.find_parent(key)
-        return parse_parent(application, is_child_in_sync=False) if application else None
+        return definition_failure(self._node.name, replace(snapshot, has_all_definitions=False))
 
     async def _sync(self, watch: ApplicationWatch) -> Open | Failed:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""

@@ -52,6 +52,9 @@ class Reason(StrEnum):
     OUT_OF_TIME = "OutOfTime"
     INTERRUPTED = "Interrupted"
     PRESENT = "Present"
+    PARENT_BROKEN = "ParentBroken"
+    NOT_ANSWERING = "NotAnswering"
+    NOT_DEFINED = "NotDefined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,11 @@ class Failed:  # this attempt failed
     detail: str
     evidence: Evidence | None = None  # None if there was no health to evaluate
     is_final: bool = False  # another attempt would fail the same way
+    cause: str = ""  # what failed instead, if it is not the node itself: the parent that defines it
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        return (self.cause,) if self.cause else ()
 
 
 Closed = Wait | RefreshNeeded | Failed

@@ -40,7 +40,7 @@ class Outcome:
     result: Result
     decision: Open | Failed | None = None
     causes: tuple[str, ...] = ()
-    """The failed nodes because of which this one was skipped."""
+    """Skipped: the failures that led to it. Failed: the parent that is the cause, if the node itself is not."""
     started: datetime | None = None
     finished: datetime | None = None
     attempts: int = 0
@@ -48,6 +48,10 @@ class Outcome:
     @property
     def is_successful(self) -> bool:
         return self.result in SUCCESSFUL_RESULTS
+
+    @property
+    def is_failed(self) -> bool:
+        return self.result is Result.FAILED
 
     @property
     def duration(self) -> timedelta | None:

@@ -13,10 +13,10 @@ from windlass.argo.cd.applications import NotServed, parse_application, requeste
 from windlass.argo.cd.diagnostics import diagnose_application
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.applications import ApplicationRef
-from windlass.core.platform.model.snapshots import OperationPhase
+from windlass.core.platform.model.snapshots import OperationPhase, Snapshot
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
-from windlass.operations.observation import build_observation, read_resource_state
+from windlass.operations.observation import build_observation, read_resource_state, with_definitions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform, ResourceRef
-    from windlass.core.platform.model.snapshots import ResourceState, Snapshot
+    from windlass.core.platform.model.snapshots import ResourceState
     from windlass.operations.observation import Observation
     from windlass.operations.run.context import RunContext
 
-REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that its last comparison is used
+REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that it counts as not answering
 END_OPERATIONS_TIMEOUT = 10.0  # seconds to end the operations of a run that ends early
 END_OPERATION_INTERVAL = 0.5  # seconds until the next look at an operation that is being ended
 
@@ -77,6 +77,11 @@ class LiveApplications:
     async def snapshot(self) -> Snapshot:
         return (await self.observe()).snapshot
 
+    async def observe_definitions(self) -> Snapshot:
+        """What defines the nodes now, without their states."""
+        snapshot = Snapshot(self._cluster.now())
+        return await with_definitions(self._cluster, self._platform, snapshot, self.applications.view)
+
     @property
     def root(self) -> Application | None:
         return self.applications.view.get((self._context.argocd_namespace, root_application.NAME))
@@ -84,23 +89,26 @@ class LiveApplications:
     async def read_resource(self, ref: ResourceRef) -> ResourceState | None:
         return await read_resource_state(self._cluster, ref)
 
-    async def refresh(self, names: Collection[str]) -> None:
-        """Have Argo CD compare these nodes and their parents again, where a branch or tag may have moved since."""
+    async def refresh(self, keys: Collection[ObjectKey]) -> None:
+        """Have Argo CD compare these Applications again; those it does not compare are remembered as unanswered."""
         async with asyncio.TaskGroup() as tasks:
-            for key in sorted(self.keys_to_refresh(names)):
+            for key in sorted(keys):
                 tasks.create_task(self._refresh_application(key), name=f"refresh of {'/'.join(key)}")
 
     def keys_to_refresh(self, names: Collection[str]) -> set[ObjectKey]:
-        """What `refresh` refreshes: these nodes and their parents, if they follow a branch, tag or version range."""
+        """These nodes and their parents, if they follow a branch, tag or version range that may have moved."""
         targets = [self._platform.applications[name].target for name in names]
         keys = {ref.key(self._context.argocd_namespace) for ref in targets if isinstance(ref, ApplicationRef)}
         applications = self.applications.view
-        parents = {
-            key
-            for key, application in applications.items()
-            if any(child in keys for child, _ in child_applications(application))
-        }
-        existing = (key for key in keys | parents if key in applications)
+        parents = set(keys)
+        while parents:  # the parents of parents too
+            parents = {
+                key
+                for key, application in applications.items()
+                if key not in keys and any(child in parents for child, _ in child_applications(application))
+            }
+            keys |= parents
+        existing = (key for key in keys if key in applications)
         return {key for key in existing if parse_application(applications[key]).has_mutable_revision}
 
     async def _refresh_application(self, key: ObjectKey) -> None:
@@ -112,8 +120,11 @@ class LiveApplications:
                         watch.record_write(await self._context.refresher.refresh(watch.current))
                         await _wait_for_refresh(watch)
             except (TimeoutError, *TRANSIENT_ERRORS):
-                message = f"{'/'.join(key)} was not looked at again; its last comparison counts"
+                self._cluster.definitions.unanswered.add(key)
+                message = f"Argo CD did not compare {'/'.join(key)} within {REFRESH_TIMEOUT} s"
                 self._context.control.emit(LogLine(Level.WARN, message))
+            else:
+                self._cluster.definitions.unanswered.discard(key)
 
     async def _repeat_missed_request(self, application: Application) -> Application | None:
         """Request a refresh if Argo CD missed a request: any write triggers it, and this one changes nothing else."""

@@ -213,7 +213,7 @@ class ApplicationController(SandboxController):
             await self._compare(app, revisions)
 
     async def _compare_latest(self, key: StoreKey, app: Body, timers: ApplicationTimers) -> None:
-        if timers.stale_until and self.clock.now() < timers.stale_until:
+        if timers.stale_until and self.clock.now() < timers.stale_until and not timers.refreshing:
             timers.latest = timers.stale_until
             return
         since, timers.stale_until, timers.spec = timers.requested, None, application_specs.compared_spec(app["spec"])

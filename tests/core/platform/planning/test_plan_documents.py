@@ -89,9 +89,14 @@ def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
         "postgres": (f"it is at {OLD[:12]}, wanted is {NEW[:12]}", (NEW,)),
         "keycloak": ("it does not exist", (NEW,)),
     }
-    assert not plans.has_undefined_node(plan(found), found)
-    assert plans.has_undefined_node(plan(BEFORE), BEFORE)
+    assert not plans.has_undefined_node(CHAIN, found, parse_scope("platform"))
+    assert plans.has_undefined_node(CHAIN, BEFORE, parse_scope("platform"))
 
 
 def test_words_for_verbs() -> None:
-    assert [plan_documents.past_participle(str(verb)) for verb in plans.Verb] == ["synced", "awaited", "removed"]
+    assert [plan_documents.past_participle(str(verb)) for verb in plans.Verb] == [
+        "synced",
+        "awaited",
+        "removed",
+        "failed",
+    ]

@@ -82,7 +82,7 @@ def test_nothing_starts_before_all_it_waits_for_succeeded(
     assert done | failed | skipped == set(graph.names)
     behind = graph.reversed().closure(failed) - failed
     assert skipped == behind, "skipped is exactly what depends on a failure"
-    causes = schedules.skip_causes(graph, failed)
+    causes = schedules.skip_causes(graph, {name: (name,) for name in failed})
     assert set(causes) == skipped
     for name, found in causes.items():
         assert set(found) == (graph.closure([name]) - {name}) & failed
@@ -114,4 +114,4 @@ def test_without_limits_a_run_takes_as_long_as_its_critical_path(made: Timed) ->
 
 @given(graphs())
 def test_no_failure_no_cause(made: Graph) -> None:
-    assert schedules.skip_causes(made, ()) == {}
+    assert schedules.skip_causes(made, {}) == {}

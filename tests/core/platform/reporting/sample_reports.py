@@ -58,7 +58,7 @@ def deployed(
     """A whole run on paper, each taking `slower` than expected; what is broken fails when its time is over."""
     plan = plans.plan_deploy(platform, snapshot(), WHOLE)
     limits = schedules.ScheduleLimits(platform.max_parallel)
-    causes = schedules.skip_causes(plan.graph, broken)
+    causes = schedules.skip_causes(plan.graph, {name: (name,) for name in broken})
     outcomes = []
     for span in schedules.estimate_timeline(plan.graph, platform.expected_durations, limits):
         times: dict[str, Any] = {

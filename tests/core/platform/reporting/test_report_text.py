@@ -25,7 +25,8 @@ from windlass.core.platform.gate_values import Open
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import report_text, reports
-from windlass.core.platform.reporting.reports import Failure, FinalState, Report
+from windlass.core.platform.reporting.failures import Failure
+from windlass.core.platform.reporting.reports import FinalState, Report
 
 BROKEN = ["cert-manager", "rook-ceph-cluster", "prometheus", "strimzi-kafka-operator", "argo-rollouts"]
 

@@ -17,6 +17,13 @@ COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIXED_VERSION = re.compile(r"v?\d+(\.\d+){0,2}([-+][0-9A-Za-z.+-]+)?")
 """What Argo CD takes as one chart version, not as a range; missing parts count as zero: `1.2` is a pin."""
 
+MAX_MESSAGE_LENGTH = 400  # characters of a message of Argo CD that are quoted
+
+
+def one_line(message: str) -> str:
+    """A message of Argo CD on one line of limited length."""
+    return " ".join(message[: 2 * MAX_MESSAGE_LENGTH].split())[:MAX_MESSAGE_LENGTH]
+
 
 class SyncStatus(StrEnum):
     SYNCED = "Synced"
@@ -157,6 +164,26 @@ class ApplicationState:
     def has_mutable_revision(self) -> bool:
         return any(source.has_mutable_revision for source in self.sources)
 
+    @property
+    def comparison_problem(self) -> str:  # noqa: PLR0911 - ordered rules
+        """Why Argo CD has no comparison with the wanted revisions; empty if it has one.
+
+        Without one, the resources in the status are those of an earlier comparison.
+        """
+        if self.is_deleting:
+            return "it is being deleted"
+        if self.errors:
+            return one_line(str(self.errors[0]))
+        if self.sync is SyncStatus.UNKNOWN or not self.revisions:
+            return "Argo CD has not compared it"
+        if not self.sources:  # a hydrated source, of which only the result is known
+            return ""
+        if self.compared_sources != self.sources:
+            return "Argo CD has not compared it with the sources it has now"
+        if self.revisions != (wanted := desired_revisions(self)):
+            return f"Argo CD compared it at {', '.join(self.revisions)}, wanted is {', '.join(wanted) or 'unknown'}"
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceState:
@@ -172,21 +199,36 @@ NodeState = ApplicationState | ResourceState
 
 @dataclass(frozen=True, slots=True)
 class ParentApplication:
-    """The Application whose sources define another Application: its sync creates the child and updates its spec."""
+    """What defines an Application: an Application whose sync creates and updates it, or an ApplicationSet."""
 
     namespace: str
     name: str
     revisions: tuple[str, ...] = ()
     """The revisions of its last comparison: where the child's definition comes from."""
     is_automated: bool = False
-    """It syncs its children without being asked (automated sync)."""
+    """It creates and updates its children without being asked."""
     is_child_in_sync: bool = True
     """The child in the cluster matches its definition."""
     last_run_revisions: tuple[str, ...] = ()
     """The revisions of its last operation if a Windlass run started that; otherwise empty."""
+    kind: str = "Application"
+    defines_child: bool = True
+    """Its sources contain the child; false if it only still manages the child, which would be pruned."""
+    problem: str = ""
+    """Why it is not known what it defines at the wanted revision; empty if that is known."""
+    is_answering: bool = True
+    """Argo CD answered the last request to compare it."""
+    parent: ParentApplication | None = None
+    """What defines it; `None` if nothing does, or a cycle leads back here."""
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+        key = f"{self.namespace}/{self.name}"
+        return key if self.kind == "Application" else f"{self.kind} {key}"
+
+    @property
+    def lineage(self) -> tuple[ParentApplication, ...]:
+        """It and what is above it, the topmost first."""
+        return (*(self.parent.lineage if self.parent else ()), self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +239,17 @@ class Snapshot:
     """The time of the API server."""
     states: Mapping[str, NodeState] = field(default_factory=dict)
     parents: Mapping[str, ParentApplication] = field(default_factory=dict)
-    """Parents of the nodes that another Application defines, whether the node exists or not."""
+    """What defines each node, whether the node exists or not; nodes that nothing defines have no entry."""
+    platform_parents: tuple[ParentApplication, ...] = ()
+    """Everything that defines a node, directly or not, and the root."""
+    unanswered: frozenset[str] = frozenset()
+    """Nodes that Argo CD was asked to compare again, and did not."""
+    has_all_definitions: bool = False
+    """No definition is out of date or still to be written: a node without parent gets none."""
+    unknown_applications: tuple[str, ...] = ()
+    """Applications that a parent of the platform defines and the platform does not contain."""
+    unread_sets: str = ""
+    """Why the ApplicationSets that own nodes could not be read; empty if they could."""
 
 
 def desired_revisions(state: ApplicationState) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def _differences(approved: ApprovedPlan, computed: ApprovedPlan) -> Iterator[str
 
 
 def past_participle(verb: str) -> str:
-    return {"sync": "synced", "await": "awaited", "remove": "removed"}.get(verb, verb)
+    return {"sync": "synced", "await": "awaited", "remove": "removed", "fail": "failed"}.get(verb, verb)
 
 
 def _describe_change(before: StepSummary, now: StepSummary) -> str:

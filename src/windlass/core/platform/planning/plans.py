@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates
-from windlass.core.platform.gate_values import GateTarget, Open, Reason, abbreviate
+from windlass.core.platform.gate_values import Failed, GateTarget, Open, Reason, abbreviate
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ResourceRef
+from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
@@ -22,12 +23,13 @@ from windlass.core.platform.model.snapshots import (
 )
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
+from windlass.core.platform.planning.definitions import definition_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from windlass.core.platform.model.applications import ApplicationNode, Platform
-    from windlass.core.platform.model.graphs import CriticalPath, Graph
+    from windlass.core.platform.model.graphs import CriticalPath
     from windlass.core.platform.model.scopes import Scope
 
 
@@ -36,6 +38,8 @@ class Verb(StrEnum):
     AWAIT = "await"
     """Change nothing: the node has the desired revisions but is not healthy yet."""
     REMOVE = "remove"
+    FAIL = "fail"
+    """Change nothing: the definition of the node is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,13 @@ class Plan:
     graph: Graph
     critical_path: CriticalPath
     makespan: timedelta
+    failures: Mapping[str, Failed] = field(default_factory=dict)
+    """Why each step with the verb `fail` fails."""
 
     @property
     def is_empty(self) -> bool:
-        return not self.steps
+        """Whether no step changes something or waits."""
+        return len(self.failures) == len(self.steps)
 
     @property
     def can_run(self) -> bool:
@@ -80,11 +87,11 @@ class Plan:
 
     @property
     def changes(self) -> tuple[Step, ...]:
-        return tuple(step for step in self.steps if step.verb is not Verb.AWAIT)
+        return tuple(step for step in self.steps if step.verb in {Verb.SYNC, Verb.REMOVE})
 
 
-PlannedAction = tuple[Verb, str, tuple[str, ...]]
-"""Verb, reason and revisions."""
+PlannedAction = tuple[Verb, str, tuple[str, ...]] | Failed
+"""Verb, reason and revisions; or why nothing can be done."""
 DOES_NOT_EXIST = "it does not exist"
 
 
@@ -133,7 +140,10 @@ def plan_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
 def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:
     names = scopes.selected_nodes(platform, scope)
     actions = {name: action for name in sorted(names) if (action := rules.required_action(name))}
+    failures = {name: action for name, action in actions.items() if isinstance(action, Failed)}
     graph = rules.graph.subgraph(actions)
+    if failures:  # these fail by themselves, whatever they depend on
+        graph = Graph.build({name: () if name in failures else graph.dependencies[name] for name in graph.names})
     limits = schedules.ScheduleLimits(platform.max_parallel, platform.barrier)
     timeline = schedules.estimate_timeline(graph, platform.expected_durations, limits)
     outside = rules.graph.subgraph(names.union(rules.checked_nodes)).external_dependencies(names)
@@ -145,16 +155,18 @@ def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:
         graph=graph,
         critical_path=graph.critical_path(platform.expected_durations),
         makespan=schedules.makespan(timeline),
+        failures=failures,
     )
 
 
-def has_undefined_node(plan: Plan, snapshot: Snapshot) -> bool:
+def has_undefined_node(platform: Platform, snapshot: Snapshot, scope: Scope) -> bool:
     """Whether a missing node has no parent Application that would create it."""
-    return any(step.why == DOES_NOT_EXIST and step.name not in snapshot.parents for step in plan.steps)
+    names = scopes.selected_nodes(platform, scope) - platform.resource_nodes
+    return any(name not in snapshot.states and name not in snapshot.parents for name in names)
 
 
 def _step(name: str, action: PlannedAction, graph: Graph) -> Step:
-    verb, why, revisions = action
+    verb, why, revisions = (Verb.FAIL, action.detail, ()) if isinstance(action, Failed) else action
     return Step(name, verb, why, graph.dependencies[name], revisions)
 
 
@@ -164,6 +176,8 @@ def _deploy_action(
     state, parent = snapshot.states.get(application.name), snapshot.parents.get(application.name)
     if isinstance(application.target, ResourceRef):
         return (Verb.AWAIT, why, ()) if (why := _node_problem(application, snapshot)) else None
+    if failed := definition_failure(application.name, snapshot):
+        return failed
     if not isinstance(state, ApplicationState):
         return Verb.SYNC, DOES_NOT_EXIST, parent.revisions if parent else ()
     if parent and not (parent.is_child_in_sync or parent.is_automated):
@@ -224,6 +238,11 @@ def _node_problem(application: ApplicationNode, snapshot: Snapshot) -> str:
 def unchanged_outcomes(platform: Platform, plan: Plan, snapshot: Snapshot) -> tuple[Outcome, ...]:
     """Outcomes of the nodes that are already in the desired state, with evidence."""
     return tuple(_unchanged_outcome(platform.applications[name], snapshot) for name in plan.unchanged)
+
+
+def failed_outcomes(plan: Plan) -> tuple[Outcome, ...]:
+    """Outcomes of the nodes whose definition is not known, for a report without a run."""
+    return tuple(Outcome(name, Result.FAILED, failed, failed.causes) for name, failed in plan.failures.items())
 
 
 def _unchanged_outcome(application: ApplicationNode, snapshot: Snapshot) -> Outcome:

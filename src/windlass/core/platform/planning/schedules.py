@@ -129,10 +129,13 @@ def makespan(timeline: Sequence[ScheduledSpan]) -> timedelta:
     return max((span.end for span in timeline), default=ZERO)
 
 
-def skip_causes(graph: Graph, failed: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-    """By skipped node: the failed nodes it depends on, directly or not. Failed nodes have no entry."""
-    failures: dict[str, frozenset[str]] = {}
+def skip_causes(graph: Graph, failures: Mapping[str, Collection[str]]) -> Mapping[str, tuple[str, ...]]:
+    """By skipped node: the causes of the failures it depends on, directly or not. Failed nodes have no entry.
+
+    `failures`: by failed node, its causes, which may be the node itself.
+    """
+    causes: dict[str, frozenset[str]] = {}
     for name in graph.order:
-        inherited = frozenset[str]().union(*(failures[dependency] for dependency in graph.dependencies[name]))
-        failures[name] = inherited | {name} if name in failed else inherited
-    return {name: tuple(sorted(failures[name])) for name in graph.names if failures[name] and name not in failed}
+        inherited = frozenset[str]().union(*(causes[dependency] for dependency in graph.dependencies[name]))
+        causes[name] = inherited.union(failures.get(name, ()))
+    return {name: tuple(sorted(causes[name])) for name in graph.names if causes[name] and name not in failures}

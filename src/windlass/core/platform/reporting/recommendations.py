@@ -105,6 +105,18 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
         "An image of {name} cannot be pulled: check its name, its tag and the pull secret; more time does not help.",
         _DESCRIBE,
     ),
+    Reason.PARENT_BROKEN: (
+        "Argo CD cannot tell what {name} defines: fix its repository, revision or manifests.",
+        _GET,
+    ),
+    Reason.NOT_ANSWERING: (
+        "Argo CD does not compare {name} on request: check the application controller and the repo server.",
+        _DESCRIBE,
+    ),
+    Reason.NOT_DEFINED: (
+        "Git does not define {name}: add its definition, or remove it from the platform file.",
+        _GET,
+    ),
 }
 
 _HEALTH_REASONS = frozenset({
@@ -124,6 +136,13 @@ def detected_problem(reason: Reason, diagnostics: Iterable[str]) -> Reason | Con
             if _CRASH.match(line):
                 return ContainerProblem.CRASHES
     return reason
+
+
+def parent_ref(text: str) -> ApplicationRef | ResourceRef:
+    """The object that `ParentApplication` writes as this text: `NAMESPACE/NAME`, or `KIND NAMESPACE/NAME`."""
+    kind, _, key = text.rpartition(" ")
+    namespace, _, name = key.partition("/")
+    return ResourceRef("argoproj.io/v1alpha1", kind, name, namespace) if kind else ApplicationRef(name, namespace)
 
 
 def recommendation_for(

@@ -16,7 +16,8 @@ from windlass.core.platform.outcomes import Result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from windlass.core.platform.reporting.reports import Component, Failure, Report
+    from windlass.core.platform.reporting.failures import Failure
+    from windlass.core.platform.reporting.reports import Component, Report
 
 ILLEGAL_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 RUN_SUITE = "windlass"
@@ -81,17 +82,18 @@ def _add_case(suite: Element, stack: str, name: str, seconds: float) -> Element:
 
 def _add_result(case: Element, component: Component, failures: Mapping[str, Failure]) -> None:
     """Interrupted components become errors, not failures: their result is unknown."""
+    cause = failures.get((*component.causes, component.name)[0])
     match component.result:
         case Result.SKIPPED:
             _add_element(case, "skipped", f"because of {', '.join(component.causes)}")
         case Result.NOT_STARTED:
             _add_element(case, "skipped", "not started")
-        case Result.INTERRUPTED:
-            _add_failure(case, "error", failures[component.name])
-        case Result.FAILED:
-            _add_failure(case, "failure", failures[component.name])
-        case None if component.health is not Health.HEALTHY:
-            _add_failure(case, "failure", failures[component.name])
+        case Result.INTERRUPTED if cause:
+            _add_failure(case, "error", cause)
+        case Result.FAILED if cause:
+            _add_failure(case, "failure", cause)
+        case None if cause and component.health is not Health.HEALTHY:
+            _add_failure(case, "failure", cause)
 
 
 def _add_failure(case: Element, kind: str, failure: Failure) -> None:

@@ -17,12 +17,12 @@ from windlass.core.platform.gate_values import Evidence
 from windlass.core.platform.model.graphs import CriticalPath
 from windlass.core.platform.planning.plans import Step, Unmet
 from windlass.core.platform.reporting.compliance import Finding
+from windlass.core.platform.reporting.failures import Failure
 from windlass.core.platform.reporting.recommendations import Recommendation
 from windlass.core.platform.reporting.report_documents import KIND
 from windlass.core.platform.reporting.reports import (
     ApiCalls,
     Component,
-    Failure,
     Metrics,
     Removal,
     Report,

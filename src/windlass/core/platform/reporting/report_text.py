@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from windlass.core.platform.planning.plans import Step
-    from windlass.core.platform.reporting.reports import Component, Failure, Report, Span
+    from windlass.core.platform.reporting.failures import Failure
+    from windlass.core.platform.reporting.reports import Component, Report, Span
 
 MAX_ROOT_CAUSES = 3
 ROOT_CAUSE_LINES = 9
@@ -108,7 +109,8 @@ def _duration_text(report: Report) -> str:
 
 def _is_plan_only(report: Report) -> bool:
     """Whether no step was started, as in a dry run: then the steps are shown instead of their components."""
-    return all(component.result in {Result.NOT_STARTED, Result.UNCHANGED} for component in report.components)
+    results = {Result.NOT_STARTED, Result.UNCHANGED, Result.FAILED, Result.SKIPPED}
+    return all(each.result in results and not each.attempts for each in report.components)
 
 
 def _interrupted_names(report: Report) -> tuple[str, ...]:

@@ -15,11 +15,14 @@ from windlass.core.platform.model.health import Health, group_health
 from windlass.core.platform.model.snapshots import ApplicationState, NodeState, Snapshot
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
+from windlass.core.platform.planning.definitions import definition_failures
 from windlass.core.platform.reporting import verdicts
+from windlass.core.platform.reporting.failures import Failure, outcome_failures, unhealthy_failures
 from windlass.core.platform.reporting.recommendations import (
     Recommendation,
     RunProblem,
     detected_problem,
+    parent_ref,
     recommendation_for,
     scope_option,
     with_namespace,
@@ -123,16 +126,6 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    name: str
-    reason: str
-    detail: str
-    blocks: tuple[str, ...]
-    """Components that were skipped because of this failure; for `validate`, all dependents."""
-    diagnostics: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Metrics:
     calls: ApiCalls
     attempts: int = 0
@@ -191,8 +184,9 @@ class FinalState:
 
 def plan_report(run: RunRecord, platform: Platform, plan: Plan, snapshot: Snapshot) -> Report:
     """Report of a run that changed nothing: a dry run, a refused run, or a run that ended before its first step."""
-    outcomes = [*plans.unchanged_outcomes(platform, plan, snapshot)]
-    outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
+    outcomes = [*plans.unchanged_outcomes(platform, plan, snapshot), *plans.failed_outcomes(plan)]
+    outcomes += [Outcome(step.name, Result.NOT_STARTED) for step in plan.steps if step.name not in plan.failures]
+    failures = outcome_failures(outcomes, {})
     verdict = (
         verdicts.not_started_verdict(is_out_of_time=run.is_out_of_time)
         if run.has_ended_early
@@ -202,9 +196,10 @@ def plan_report(run: RunRecord, platform: Platform, plan: Plan, snapshot: Snapsh
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
+        failures=failures,
         metrics=Metrics(run.calls, estimated=plan.makespan),
         timeline=Timeline(critical_path=plan.critical_path),
-        recommendations=_recommendations(run, platform, verdict, (), plan.unmet),
+        recommendations=_recommendations(run, platform, verdict, failures, plan.unmet),
         steps=plan.steps,
         unmet=plan.unmet,
     )
@@ -239,7 +234,7 @@ def run_report(
     else:
         verdict = verdicts.deploy_verdict(outcomes, is_out_of_time=run.is_out_of_time)
     components = _components(platform, outcomes, final_state.snapshot)
-    failures = _failures(outcomes, final_state.diagnostics)
+    failures = outcome_failures(outcomes, final_state.diagnostics)
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
@@ -256,16 +251,23 @@ def validate_report(
     run: RunRecord, platform: Platform, names: Iterable[str], final_state: FinalState, findings: tuple[Finding, ...]
 ) -> Report:
     """Report of a validate; `names` are the nodes in the scope."""
-    states = final_state.snapshot.states
-    components = tuple(_component(platform, name, states.get(name)) for name in sorted(names))
+    snapshot = final_state.snapshot
+    undefined = definition_failures(platform, snapshot, names)
+    components = tuple(
+        replace(
+            _component(platform, name, snapshot.states.get(name)),
+            causes=undefined[name].causes if name in undefined else (),
+        )
+        for name in sorted(names)
+    )
     verdict = verdicts.validate_verdict(
         {component.name: component.health for component in components},
         [component.name for component in components if component.is_critical],
         is_out_of_time=run.is_out_of_time,
         has_strict_findings=run.is_strict and bool(findings),
     )
-    unhealthy = [component for component in components if component.health is not Health.HEALTHY]
-    failures = tuple(_unhealthy_failure(platform.graph, component, final_state) for component in unhealthy)
+    unhealthy = {each.name: each.health for each in components if each.health is not Health.HEALTHY}
+    failures = unhealthy_failures(platform, unhealthy, snapshot, final_state.diagnostics)
     return Report(
         summary=_summary(run, verdict, components),
         components=components,
@@ -333,37 +335,6 @@ def _health(state: NodeState | None, outcome: Outcome | None) -> Health:
     return Health.FAILED if has_failed and observed_health is Health.HEALTHY else observed_health
 
 
-def _failures(outcomes: Iterable[Outcome], diagnostics: Mapping[str, tuple[str, ...]]) -> tuple[Failure, ...]:
-    blocked: dict[str, list[str]] = {}
-    failed = []
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.name):
-        for cause in outcome.causes:
-            blocked.setdefault(cause, []).append(outcome.name)
-        if outcome.result in {Result.FAILED, Result.INTERRUPTED}:
-            failed.append(outcome)
-    return tuple(
-        Failure(each.name, *_reason_and_detail(each), tuple(blocked.get(each.name, ())), diagnostics.get(each.name, ()))
-        for each in failed
-    )
-
-
-def _reason_and_detail(outcome: Outcome) -> tuple[str, str]:
-    if isinstance(outcome.decision, Failed):
-        return str(outcome.decision.reason), outcome.decision.detail
-    return str(Reason.INTERRUPTED), "it was under way when the run ended"
-
-
-def _unhealthy_failure(graph: Graph, component: Component, final_state: FinalState) -> Failure:
-    """The failure entry of an unhealthy component; it blocks all of its dependents, also indirect ones."""
-    state = final_state.snapshot.states.get(component.name)
-    if state is None:
-        reason, detail = Reason.ABSENT, "it does not exist"
-    else:
-        reason, detail = Reason(component.health.value), state.health_message or f"it is {component.health}"
-    blocks = tuple(sorted(graph.reversed().closure([component.name]) - {component.name}))
-    return Failure(component.name, str(reason), detail, blocks, final_state.diagnostics.get(component.name, ()))
-
-
 def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
     spans = [Span(each.name, each.started, each.finished) for each in outcomes if each.started and each.finished]
     measured = {span.name: span.finished - span.started for span in spans}
@@ -381,11 +352,14 @@ def _recommendations(
         [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []
     )
     targets = {name: with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
-    recommendations += [
-        recommendation_for(detected_problem(Reason(each.reason), each.diagnostics), targets[each.name], rerun_command)
-        for each in failures
-    ]
-    for each in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
-        command = f"windlass {run.action} --scope app:{each.name}"
-        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[each.name], command))
+    for each in failures:
+        detected = detected_problem(Reason(each.reason), each.diagnostics)
+        if each.name in targets:
+            recommendations.append(recommendation_for(detected, targets[each.name], rerun_command))
+        else:
+            about_parent = recommendation_for(detected, parent_ref(each.name), rerun_command)
+            recommendations.append(replace(about_parent, application=each.name))
+    for needed in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
+        command = f"windlass {run.action} --scope app:{needed.name}"
+        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[needed.name], command))
     return tuple(recommendations)

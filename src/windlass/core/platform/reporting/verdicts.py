@@ -36,7 +36,11 @@ def exit_code_for(verdict: Verdict) -> ExitCode:
 
 def plan_verdict(plan: Plan) -> Verdict:
     """Verdict on a dry run, or on a run that is refused because something outside its scope is unmet."""
-    return Verdict.SUCCESS if plan.can_run else Verdict.FAILURE
+    if not plan.can_run:
+        return Verdict.FAILURE
+    if plan.failures:
+        return Verdict.FAILURE if plan.is_empty and not plan.unchanged else Verdict.PARTIAL
+    return Verdict.SUCCESS
 
 
 def not_started_verdict(*, is_out_of_time: bool) -> Verdict:

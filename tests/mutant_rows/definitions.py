@@ -1,0 +1,66 @@
+"""Mutants of what defines the nodes: parents, the root, chart versions."""
+
+from __future__ import annotations
+
+from tests.mutant_rows import Mutant
+
+PARENTS = "operations/test_parents.py"
+
+DEFINITION_MUTANTS = (
+    Mutant(
+        "a chart version of two parts is a range",
+        "INV-6",
+        "core/platform/model/snapshots.py",
+        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){0,2}([-+][0-9A-Za-z.+-]+)?")',
+        'FIXED_VERSION = re.compile(r"v?\\d+(\\.\\d+){2}([-+][0-9A-Za-z.+-]+)?")',
+        "operations/test_chart_versions.py",
+    ),
+    Mutant(
+        "a broken parent shows what it defines",
+        "INV-4",
+        "core/platform/model/snapshots.py",
+        "        if self.errors:\n            return one_line",
+        "        if False:\n            return one_line",
+        PARENTS,
+    ),
+    Mutant(
+        "the last comparison counts",
+        "INV-4",
+        "operations/run/live_applications.py",
+        "                self._cluster.definitions.unanswered.add(key)",
+        "                pass",
+        PARENTS,
+    ),
+    Mutant(
+        "each child is a cause",
+        "INV-4",
+        "core/platform/planning/definitions.py",
+        '            return Failed(Reason.PARENT_BROKEN, f"{each}: {each.problem}", is_final=True, cause=str(each))',
+        '            return Failed(Reason.PARENT_BROKEN, f"{each}: {each.problem}", is_final=True)',
+        PARENTS,
+    ),
+    Mutant(
+        "validate trusts what cannot be rendered",
+        "INV-4",
+        "operations/validate.py",
+        "    snapshot = with_definition_health(snapshot, platform)",
+        "    pass",
+        PARENTS,
+    ),
+    Mutant(
+        "what left git is unchanged",
+        "INV-4",
+        "core/platform/planning/definitions.py",
+        "        return None if parent.defines_child else ",
+        "        return None if parent else ",
+        PARENTS,
+    ),
+    Mutant(
+        "what only git defines is not told",
+        "INV-4",
+        "core/platform/planning/definitions.py",
+        "    if snapshot.unknown_applications:",
+        "    if False:",
+        PARENTS,
+    ),
+)

@@ -1,0 +1,274 @@
+"""What defines the nodes: a parent that Argo CD cannot render fails them all, with one cause; never exit code 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import builders
+from tests.operations.clusters import after, begin, cluster
+from tests.run_contexts import run_context
+from tests.sandbox.controllers import clusters
+from tests.sandbox.controllers.objects import URL, application, config
+from windlass.argo.cd.root_application import NAME, RootApplication
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.reporting.reports import Action
+from windlass.operations.deploy import deploy
+from windlass.operations.plan import plan
+from windlass.operations.planner import RunRequest
+from windlass.operations.validate import ValidateRequest, validate
+from windlass.sandbox.apiserver.faults import Fault
+
+if TYPE_CHECKING:
+    from tests.sandbox.controllers.clusters import World
+    from windlass.core.platform.model.applications import Platform
+    from windlass.core.platform.reporting.reports import Report
+    from windlass.sandbox.argocd.repositories import MemoryRepository
+
+APPS, SETS = "applications.argoproj.io", "applicationsets.argoproj.io"
+PLATFORM = builders.platform("next: web; web: ; alone:")
+ROOT = RootApplication(URL, "main", "root", {})
+CHART = {"root/Chart.yaml": {"name": "root", "version": "1.0.0"}}
+FILES: dict[str, Any] = {f"{name}/all.yaml": [config(name)] for name in ("web", "next", "alone", "more")}
+CHILDREN = {f"root/templates/{name}.yaml": application(name) for name in ("web", "next")}
+RESULTS = {"web": "failed", "next": "failed", "alone": "unchanged"}
+
+
+async def deployed(w: World, platform: Platform = PLATFORM, run_id: str = "run-1", **request: Any) -> Report:
+    return await deploy(run_context(w.kube, run_id), RunRequest(Action.DEPLOY, "staging", platform, Scope(), **request))
+
+
+async def planned(w: World, platform: Platform = PLATFORM, **request: Any) -> Report:
+    found = await plan(cluster(w), RunRequest(Action.DEPLOY, "staging", platform, Scope(), **request))
+    return found.report
+
+
+async def validated(w: World, platform: Platform = PLATFORM) -> Report:
+    return await validate(cluster(w), ValidateRequest("staging", platform))
+
+
+def results(report: Report) -> dict[str, str]:
+    return {each.name: str(each.result) for each in report.components}
+
+
+async def refresh(w: World, name: str) -> None:
+    annotation = {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
+    await w.sandbox.client().patch(APPS, name, annotation, "argocd")
+    await after(2)
+
+
+async def everything_deployed(w: World) -> MemoryRepository:
+    """Two nodes that the root defines, and one that was created by hand."""
+    repository = await begin(w, {**CHART, **CHILDREN, **FILES}, application("alone"))
+    assert (await deployed(w, root=ROOT)).summary.exit_code == 0
+    await after(60)
+    return repository
+
+
+BREAKS = ["commit", "git"]
+
+
+async def break_parent(w: World, repository: MemoryRepository, how: str) -> None:
+    if how == "commit":
+        repository.push({**CHART, "root/templates/web.yaml": "{not yaml", **FILES})
+    else:
+        del w.argocd.repositories[URL]
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_root_that_cannot_be_rendered_fails_what_it_defines_with_one_cause(how: str) -> None:
+    """Its children look defined and in sync: Argo CD keeps the resources of the last comparison."""
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            await break_parent(w, await everything_deployed(w), how)
+            report = await deployed(w, run_id="run-2", root=ROOT)
+            found = results(report)
+            assert (found["web"], found["next"]) == ("failed", "failed")
+            root = next(each for each in report.failures if each.name == f"argocd/{NAME}")
+            assert (root.reason, root.blocks[-2:]) == ("ParentBroken", ("next", "web"))
+            assert "ComparisonError" in root.detail
+            assert report.summary.exit_code in {1, 2}
+            advice = next(each for each in report.recommendations if each.application == f"argocd/{NAME}")
+            assert advice.command == f"kubectl -n argocd get application {NAME} -o yaml"
+
+    clusters.run(main())
+
+
+def test_plan_and_validate_say_it_too() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await break_parent(w, await everything_deployed(w), "commit")
+            await refresh(w, NAME)
+            report = await planned(w, root=ROOT)
+            assert results(report) == RESULTS
+            assert [(each.name, each.blocks) for each in report.failures] == [(f"argocd/{NAME}", ("next", "web"))]
+            assert report.summary.exit_code == 2
+            checked = await validated(w)
+            assert {each.name: str(each.health) for each in checked.components} == {
+                "web": "Unknown",
+                "next": "Unknown",
+                "alone": "Healthy",
+            }
+            assert [(each.name, each.reason, each.blocks) for each in checked.failures] == [
+                (f"argocd/{NAME}", "ParentBroken", ("next", "web"))
+            ]
+            assert checked.summary.exit_code == 2
+
+    clusters.run(main())
+
+
+def test_a_repository_that_is_down_for_seconds_is_waited_for() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            repository = await everything_deployed(w)
+            del w.argocd.repositories[URL]
+            await refresh(w, NAME)
+
+            async def repaired() -> None:
+                await after(12)
+                w.argocd.repositories[URL] = repository
+
+            w.sandbox.start(repaired(), name="the git server comes back")
+            report = await deployed(w, builders.platform("next: web; web:"), "run-2", root=ROOT)
+            assert report.summary.exit_code == 0, report.failures
+
+    clusters.run(main())
+
+
+def test_a_controller_that_does_not_answer_is_a_failure() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            w.argocd.pause()
+            report = await deployed(w, run_id="run-2", root=ROOT)
+            assert {each.name: each.reason for each in report.failures} == {
+                f"argocd/{NAME}": "NotAnswering",
+                "alone": "NotAnswering",
+            }
+            assert set(results(report).values()) == {"failed"}
+            assert report.summary.exit_code == 1
+
+    clusters.run(main())
+
+
+def test_dependents_are_skipped_for_the_same_cause_and_other_branches_run() -> None:
+    """`last` is not defined by the broken root, but depends on a node that is."""
+    platform = builders.platform("last: next; next: web; web: ; alone:")
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            repository = await begin(w, {**CHART, **CHILDREN, **FILES, "last/all.yaml": [config("last")]})
+            await w.sandbox.client().delete(APPS, "web", "argocd")
+            assert (await deployed(w, builders.platform("next: web; web:"), root=ROOT)).summary.exit_code == 0
+            for name in ("last", "alone"):
+                await w.sandbox.client().create(APPS, application(name))
+            await after(60)
+            files = {path: text for path, text in FILES.items() if path != "web/all.yaml"}
+            repository.push(
+                {**CHART, "root/templates/web.yaml": "{not yaml", **files, "last/all.yaml": [config("last")]}
+            )
+            report = await deployed(w, platform, "run-2", root=ROOT)
+            assert results(report) == {"web": "failed", "next": "failed", "last": "skipped", "alone": "succeeded"}
+            [failure] = report.failures
+            assert (failure.name, failure.blocks) == (f"argocd/{NAME}", ("last", "next", "web"))
+            assert next(each for each in report.components if each.name == "last").causes == (f"argocd/{NAME}",)
+            assert report.summary.exit_code == 2
+
+    clusters.run(main())
+
+
+def application_set(path: str) -> dict[str, Any]:
+    generator = {"git": {"repoURL": URL, "revision": "main", "directories": [{"path": path}]}}
+    template = {"metadata": {"name": "{{path.basename}}"}, "spec": application("{{path.basename}}")["spec"]}
+    head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "tenants"}}
+    return {**head, "spec": {"generators": [generator], "template": template}}
+
+
+def test_an_application_set_that_cannot_generate_fails_what_it_owns() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await begin(w, FILES, application("alone"))
+            await w.sandbox.client().create(SETS, application_set("web"), "argocd")
+            await after(5)
+            platform = builders.platform("web: ; alone:")
+            assert (await deployed(w, platform)).summary.exit_code == 0
+            broken = {"spec": application_set("web")["spec"] | {"generators": [{"git": {"repoURL": "nowhere"}}]}}
+            await w.sandbox.client().patch(SETS, "tenants", broken, "argocd")
+            await after(60)
+            report = await deployed(w, platform, "run-2")
+            assert results(report) == {"web": "failed", "alone": "unchanged"}
+            [failure] = report.failures
+            assert (failure.name, failure.reason) == ("ApplicationSet argocd/tenants", "ParentBroken")
+            assert report.recommendations[1].command == "kubectl -n argocd get applicationset tenants -o yaml"
+            assert (await validated(w, platform)).summary.exit_code == 2
+
+    clusters.run(main())
+
+
+def test_application_sets_that_may_not_be_listed_are_told_once() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await begin(w, FILES, application("alone"))
+            await w.sandbox.client().create(SETS, application_set("web"), "argocd")
+            await after(5)
+            w.sandbox.server.faults.add(Fault(verb="list", kind=SETS, code=403, reason="Forbidden", times=None))
+            report = await deployed(w, builders.platform("web: ; alone:"))
+            assert report.summary.exit_code == 0, report.failures
+            [notice] = [notice for notice in report.notices if "ApplicationSets" in notice]
+            assert "is not known: injected fault: Forbidden" in notice
+
+    clusters.run(main())
+
+
+def test_what_left_git_is_not_defined() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            repository = await everything_deployed(w)
+            children = {path: text for path, text in CHILDREN.items() if "next" not in path}
+            repository.push({**CHART, **children, **FILES})
+            report = await deployed(w, run_id="run-2", root=ROOT)
+            assert results(report) == {"web": "unchanged", "next": "failed", "alone": "unchanged"}
+            [failure] = report.failures
+            assert (failure.name, failure.reason) == ("next", "NotDefined")
+            assert report.summary.exit_code == 2
+            await after(60)
+            assert [each.reason for each in (await planned(w, root=ROOT)).failures] == ["NotDefined"]
+            checked = await validated(w)
+            assert [(each.name, each.reason) for each in checked.failures] == [("next", "NotDefined")]
+            assert checked.summary.exit_code == 2
+
+    clusters.run(main())
+
+
+def test_what_nothing_defines_is_said_at_once() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            platform = builders.platform("next: web; web: ; alone: ; gone:")
+            for report in (await planned(w, platform, root=ROOT), await deployed(w, platform, "run-2", root=ROOT)):
+                assert [(each.name, each.reason) for each in report.failures] == [("gone", "NotDefined")]
+                assert report.summary.exit_code == 2
+
+    clusters.run(main())
+
+
+def test_what_only_git_defines_is_a_notice() -> None:
+    notice = "defined in git, but not in the platform file, so neither deployed nor checked: argocd/more"
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            more = {"root/templates/more.yaml": application("more")}
+            await begin(w, {**CHART, **CHILDREN, **more, **FILES}, application("alone"))
+            assert notice not in (await deployed(w, root=ROOT)).notices, "nothing is known before the root exists"
+            await after(60)
+            for report in (
+                await planned(w, root=ROOT),
+                await deployed(w, run_id="run-2", root=ROOT),
+                await validated(w),
+            ):
+                assert notice in report.notices
+                assert report.summary.exit_code == 0
+
+    clusters.run(main())
