@@ -36,6 +36,7 @@ FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
 IDENTITY = "operations/test_cluster_identity.py"
 ASSESSMENT = "operations/test_one_assessment.py"
+ACCESS = "sandbox/test_access.py"
 
 MUTANTS = (
     Mutant(
@@ -302,6 +303,30 @@ MUTANTS = (
         '                await self._update({"holderIdentity": ""})',
         "                pass",
         LOCK,
+    ),
+    Mutant(
+        "anonymous callers are administrators", "owner only", "sandbox/apiserver/access/rbac.py",
+        "        return MASTERS in user.groups or not (self.enforce or UNAUTHENTICATED in user.groups)",
+        "        return MASTERS in user.groups or not self.enforce",
+        ACCESS,
+    ),
+    Mutant(
+        "web pages are served", "owner only", "sandbox/http_server.py",
+        "        reject_foreign_pages(headers, port)\n",
+        "",
+        ACCESS,
+    ),
+    Mutant(
+        "a body without a media type is read", "owner only", "sandbox/apiserver/http_routes.py",
+        '    if http_request.body and verb != "patch" and not',
+        '    if content_type and verb != "patch" and not',
+        ACCESS,
+    ),
+    Mutant(
+        "a file is written through a link", "owner only", "output_files.py",
+        "                require_regular_file(path)\n                target.replace(path)",
+        "                target.replace(path.resolve())",
+        "test_output_files.py",
     ),
 )  # fmt: skip
 

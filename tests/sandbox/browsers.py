@@ -75,6 +75,7 @@ async function report() {
         answer => answer instanceof Response ? answer.type + " " + answer.status : String(answer), () => "refused");
     }
   }
+  await new Promise(done => setTimeout(done, 500));  // a beacon is sent in the background
   await fetch("/report", {method: "POST", body: JSON.stringify(results)});
 }
 onload = report;
