@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.processes import Ended, windlass
 
@@ -100,13 +103,18 @@ class Platform:
 
     revision: str = "main"
     """What the root follows."""
+    files: dict[str, str] = field(default_factory=dict)
+    """More files of the repository, or other contents for some: path to content."""
+    environment: str = "development"
+    kubeconfig: Path | None = None
+    """Of another user than the administrator."""
 
     def publish(self) -> str:
         files = {"root/Chart.yaml": "apiVersion: v2\nname: root\nversion: 1.0.0\n"}
         for name in self.needs:
             files[f"root/templates/{name}.yaml"] = json.dumps(self._application(name))
             files[f"{name}/all.json"] = json.dumps(self.changes.get(name) or deployment(name))
-        commit = self.cluster.git.publish(self.name, files)
+        commit = self.cluster.git.publish(self.name, {**files, **self.files})
         self.describe()
         return commit
 
@@ -124,7 +132,7 @@ class Platform:
 
     def _environment(self) -> dict[str, Any]:
         return {
-            "name": "development",
+            "name": self.environment,
             "domain": "platform.test",
             "gitRepository": self.cluster.git.url(self.name),
             "gitRevision": self.revision,
@@ -149,7 +157,8 @@ class Platform:
 
     @property
     def _environ(self) -> dict[str, str]:
-        return {"KUBECONFIG_PATH": str(self.cluster.kubeconfig), "ENVIRONMENT": "development", "PATH": "/usr/bin:/bin"}
+        kubeconfig = self.kubeconfig or self.cluster.kubeconfig
+        return {"KUBECONFIG_PATH": str(kubeconfig), "ENVIRONMENT": self.environment, "PATH": "/usr/bin:/bin"}
 
     @property
     def _files(self) -> tuple[str, ...]:
@@ -172,6 +181,32 @@ class Platform:
         ended = self.windlass(*arguments, "--format", "json", timeout=timeout)
         assert ended.stdout, ended.stderr
         return ended.code, json.loads(ended.stdout)
+
+    def windlass_without_platform(self, *arguments: str) -> Ended:
+        """With the embedded reference platform."""
+        files = ("--environment-file", str(self.folder / "environment.yaml"))
+        return windlass(*arguments, *files, environ=self._environ, timeout=300)
+
+    def teardown(self, *arguments: str) -> Ended:
+        return self.windlass("teardown", "--confirm", self.environment, *arguments)
+
+    def wait_for_operation(self, name: str, revision: str, phase: str = "") -> None:
+        """Until Argo CD shows an operation of this revision, in this phase if one is named."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            shown = self.operations().get(name, {})
+            at_revision = shown.get("operation", {}).get("sync", {}).get("revision") == revision
+            if at_revision and phase in {"", shown.get("phase")}:
+                return
+            time.sleep(0.3)
+        pytest.fail(f"{name} was not synced to {revision}")
+
+    def request_sync(self, name: str, revision: str, **fields: Any) -> None:
+        """As another client would: `argocd app sync` and `argocd app rollback` write just this."""
+        sync = {"revision": revision, **fields}
+        change = {"operation": {"initiatedBy": {"username": "another-client"}, "sync": sync}}
+        application = f"application/{self.full(name)}"
+        self.cluster.kubectl("patch", application, "-n", "argocd", "--type=merge", "-p", json.dumps(change))
 
     def writes(self, since: int) -> list[AuditRecord]:
         """Of ours, by the API server's own journal, after so many records of it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,7 +38,7 @@ def test_a_platform_is_raised_kept_moved_broken_and_resumed(twelve: Platform) ->
     twelve.changes = {"a1": deployment("a1", 4), "b3": deployment("b3", needs_config="later")}
     second = twelve.publish()
     with twelve.started("deploy") as process:
-        _wait_for_operation(twelve, "a1", second)
+        twelve.wait_for_operation("a1", second)
         third = twelve.publish()  # nothing moves before its turn, and this one has none
     assert process.returncode == 2
     assert third not in twelve.revisions().values()
@@ -76,16 +75,6 @@ def test_a_platform_at_a_commit_is_left_alone_without_a_single_write(argocd_clus
 
     removed = pinned.windlass("teardown", "--confirm", "development")
     assert removed.code == 0, removed.output
-
-
-def _wait_for_operation(platform: Platform, name: str, revision: str) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        operation = platform.operations().get(name, {}).get("operation", {})
-        if operation.get("sync", {}).get("revision") == revision:
-            return
-        time.sleep(0.3)
-    pytest.fail(f"{name} was not synced to {revision}")
 
 
 def assert_in_order(platform: Platform, revision: str) -> None:
