@@ -13,12 +13,12 @@ from tests.telemetry.test_metric_sinks import gateway
 from windlass.cli.event_receivers import EventLog, EventMetrics
 from windlass.core.log_lines import Level
 from windlass.core.platform.model.health import Health
+from windlass.kube.redactions import Redactor
 from windlass.telemetry.event_fanout import EventFanout
 from windlass.telemetry.logs import LogFormat, LogOptions, create_logger, forward_library_logs
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
-from windlass.telemetry.redaction import Redactor
 
 if TYPE_CHECKING:
     from pathlib import Path

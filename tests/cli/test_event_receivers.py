@@ -31,9 +31,9 @@ from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning.plans import Unmet, Verb
 from windlass.core.platform.reporting.reports import Report
 from windlass.core.platform.reporting.verdicts import Verdict
+from windlass.kube.redactions import Redactor
 from windlass.telemetry.logs import LogFormat, LogOptions, create_logger
 from windlass.telemetry.metrics import ActionStatus, RunMetrics
-from windlass.telemetry.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -213,7 +213,7 @@ def test_external_text_in_events_and_reports_is_redacted() -> None:
         receiver.emit(event)
     receiver.finish(report("hunter2"))
     assert view.received == [
-        NodeWaiting("hunter2", "Unknown", "*** is wrong"),
+        NodeWaiting("***", "Unknown", "*** is wrong"),
         LogLine(Level.WARN, "*** is wrong"),
         NodeFinished(Outcome("web", Result.FAILED, replace(failed, detail="*** is wrong"))),
         *sample_events[3:],

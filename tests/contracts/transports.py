@@ -20,6 +20,7 @@ class Passing:
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
         self.asked: list[Request] = []
+        self.redactor = inner.redactor
 
     @property
     def server(self) -> str:

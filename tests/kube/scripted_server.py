@@ -10,6 +10,7 @@ import msgspec
 
 from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
+from windlass.kube.redactions import Redactor
 from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.kube.transport.transports import Response
 from windlass.simulation.virtual_time import run, virtual_clock
@@ -39,6 +40,7 @@ def refusal(code: int, reason: str = "", message: str = "", details: object = No
 
 class ScriptedServer:
     server = "scripted://"
+    redactor = Redactor()
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = list(answers)

@@ -7,6 +7,9 @@ import pytest
 
 from windlass.kube import api_errors
 from windlass.kube.api_errors import ApiError, Status, error_from_status, parse_status
+from windlass.kube.redactions import MAX_EXCERPT_SOURCE, Redactor
+
+REDACTOR = Redactor(["known s3cret"])
 
 
 @pytest.mark.parametrize(
@@ -30,14 +33,14 @@ from windlass.kube.api_errors import ApiError, Status, error_from_status, parse_
 )
 def test_every_code_has_its_class(code: int, reason: str, expected: type[ApiError]) -> None:
     body = msgspec.json.encode({"kind": "Status", "code": code, "reason": reason, "message": "no"})
-    error = error_from_status(parse_status(code, body), "here")
+    error = error_from_status(parse_status(code, body, REDACTOR), "here")
     assert type(error) is expected
     assert (error.code, error.reason, error.status.causes) == (code, reason, ())
     assert str(error).startswith(f"here: no ({code} {reason})")
 
 
 def test_a_refusal_without_words_still_says_something() -> None:
-    assert str(error_from_status(parse_status(502, b""), "here")) == "here: HTTP 502 (502)"
+    assert str(error_from_status(parse_status(502, b"", REDACTOR), "here")) == "here: HTTP 502 (502)"
     assert str(error_from_status(Status(code=404, reason="NotFound"), "here")) == "here: NotFound (404 NotFound)"
 
 
@@ -45,7 +48,7 @@ def test_a_refusal_without_words_still_says_something() -> None:
     "body", [b"<html>\n<b>Bad\tgateway</b>\x00\x1b[31m", b"{}", b"[1]", b"\xff"], ids=["page", "empty", "list", "bytes"]
 )
 def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> None:
-    text = str(error_from_status(parse_status(502, body * 999), "here"))
+    text = str(error_from_status(parse_status(502, body * 999, REDACTOR), "here"))
     assert "HTTP 502 with a body that is no Status" in text
     assert text.isprintable()
     assert len(text) < 400
@@ -53,14 +56,24 @@ def test_a_body_that_is_no_status_is_shown_in_part_on_one_line(body: bytes) -> N
 
 def test_a_page_that_shows_our_request_to_us_shows_no_secret() -> None:
     page = b"<pre>GET /version\nAuthorization: Bearer s3cret\nCookie: x</pre>"
-    text = str(error_from_status(parse_status(502, page), "here"))
+    text = str(error_from_status(parse_status(502, page, REDACTOR), "here"))
     assert "Authorization: Bearer [redacted] Cookie: x" in text
     assert "s3cret" not in text
 
 
+@pytest.mark.parametrize(
+    "before", ["", "x" * 190, "Bearer " + "x" * 250 + " " + "y" * 190, " " * MAX_EXCERPT_SOURCE], ids=len
+)
+def test_a_secret_that_an_excerpt_would_cut_in_half_is_redacted_before(before: str) -> None:
+    body = f"{before}known s3cret and more".encode()
+    assert "known" not in str(error_from_status(parse_status(502, body, REDACTOR), "here"))
+    cut_source = b" " * (MAX_EXCERPT_SOURCE - 9) + b"known s3cret"
+    assert "known" not in str(error_from_status(parse_status(502, cut_source, REDACTOR), "here"))
+
+
 def test_nulls_do_not_hide_the_servers_word() -> None:
     body = b'{"kind": "Status", "reason": "NotFound", "message": "no", "details": {"causes": null}}'
-    assert str(error_from_status(parse_status(404, body), "here")) == "here: no (404 NotFound)"
+    assert str(error_from_status(parse_status(404, body, REDACTOR), "here")) == "here: no (404 NotFound)"
 
 
 def test_no_hint_no_parentheses() -> None:

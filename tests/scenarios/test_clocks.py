@@ -10,6 +10,7 @@ import pytest
 
 from windlass.cli.session import server_clock
 from windlass.kube.clocks import Clock
+from windlass.kube.redactions import Redactor
 from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.transports import Request, Response
 
@@ -28,6 +29,7 @@ class Server:
     date: str
     server: str = "test:"
     asked: list[Request] = field(default_factory=list)
+    redactor: Redactor = field(default_factory=Redactor)
 
     async def exchange(self, request: Request) -> Response:
         self.asked.append(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ def application(world: World, name: str) -> ApplicationNode:
         ),
         *(
             (
-                ENVIRONMENT.replace("https://", f"https://{credentials}@"),
+                re.sub("gitRepository: .*", f"gitRepository: '{address}'", ENVIRONMENT),
                 [
                     (
                         "environment.yaml:3:1: gitRepository must not hold credentials: "
@@ -72,7 +73,18 @@ def application(world: World, name: str) -> ApplicationNode:
                     )
                 ],
             )
-            for credentials in ("bob:hunter2", "hunter2")
+            for address in (
+                "https://bob:hunter2@git.example/x.git",
+                "https://hunter2@git.example/x.git",
+                "HTTPS://hunter2@git.example",
+                "  https://bob:hunter2@git.example/x.git",
+                "ssh://git:hunter2@git.example/x.git",
+                "bob:hunter2@git.example:x.git",
+                "https://git.example/x.git?private_token=hunter2",
+                "https://git.example/x.git?ref=main&Access%54oken=hunter2",
+                "ssh://git@git.example/x.git?sshkey=hunter2",
+                "https://git.example/x.git#password=hunter2",
+            )
         ),
         ("name: a\nname: b\n", ["environment.yaml:2:1: a key that this mapping already has"]),
         ("name: [\n", ["environment.yaml:2:1: not valid YAML: did not find expected node content"]),
@@ -83,6 +95,22 @@ def test_mistakes_in_the_environment_file(world: World, text: str, mistakes: lis
     found = world.mistakes()
     assert found == mistakes
     assert "hunter2" not in str(found)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://git.example/team/x.git?ref=main",
+        "ssh://git@git.example:22/x.git",
+        "git@git.example:keys/tokens.git",
+        "https://git.example/a@b:c/x.git",
+    ],
+)
+def test_an_address_without_credentials(world: World, address: str) -> None:
+    world.file("environment-file", re.sub("gitRepository: .*", f"gitRepository: '{address}'", ENVIRONMENT))
+    root = world.load().root
+    assert root is not None
+    assert root.repository == address
 
 
 def test_what_the_environment_file_may_say(world: World) -> None:

@@ -33,7 +33,7 @@ def test_no_secret_in_a_repr() -> None:
     settings = SettingsSource(environ).settings({})
     connection = settings.cluster.credentials.load_connection()
     assert connection.environ == environ
-    assert settings.cluster.secret_texts == {"kubeconfig-data": KUBECONFIG}
+    assert connection.redactor is settings.cluster.credentials.redactor
     for value in (settings, connection):
         assert_hidden(value, SECRET, DATA.encode())
 

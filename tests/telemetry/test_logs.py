@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.builders import NOW
 from windlass.core.log_lines import Level, LogLine
+from windlass.kube.redactions import Redactor
 from windlass.telemetry.logs import (
     MAX_MESSAGE_LENGTH,
     LogFormat,
@@ -21,7 +22,6 @@ from windlass.telemetry.logs import (
     create_logger,
     forward_library_logs,
 )
-from windlass.telemetry.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.builders import NOW
+from tests.kube.leaks import assert_hidden
 from windlass.core.log_lines import Level, LogLine
 from windlass.errors import ExitCode, InvalidInput
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
@@ -213,6 +214,16 @@ async def test_a_gateway_that_is_not_there_and_what_is_not_said_about_it() -> No
 async def test_a_gateway_whose_name_cannot_be_one() -> None:
     told = await push_metrics(Pushgateway(f"http://{'x' * 64}"), running(), "staging")
     assert told.startswith(f"the Pushgateway at {'x' * 64} cannot be reached: ")
+
+
+@pytest.mark.parametrize("url", ["http://push:9091", "http://10.0.0.1", "http://localhost.example"])
+def test_the_credentials_of_a_gateway_are_not_sent_without_tls(url: str) -> None:
+    with pytest.raises(InvalidInput, match="would travel without encryption") as caught:
+        Pushgateway(url, "me:hunter2")
+    assert_hidden(caught.value, "hunter2")
+    for safe in (url.replace("http:", "https:"), "http://127.0.0.1:9091", "http://localhost", "http://[::1]:9091"):
+        assert Pushgateway(safe, "me:hunter2").url == safe
+    assert Pushgateway(url).credentials == ""
 
 
 def test_a_gateway_has_two_seconds_unless_told_otherwise() -> None:

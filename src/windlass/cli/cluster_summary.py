@@ -53,9 +53,9 @@ async def _describe(connection: Connection) -> list[str]:
             f"applications  {await _applications(reader)}",
             f"calls         {reader.counts.total} requests, {reader.counts.writes} writes",
         ]
-        return lines + [
-            f"no answer     {name}: announced, but its server does not answer" for name in discovery.unavailable
-        ]
+        lines += [f"no answer     {name}: announced, but its server does not answer" for name in discovery.unavailable]
+        lines += [f"warning       {notice}" for notice in connection.notices]
+        return [connection.redactor(line) for line in lines]
     finally:
         await reader.close()
 

@@ -23,6 +23,8 @@ from windlass.settings.variables import option_texts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from windlass.kube.redactions import Redactor
+
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "cluster": (
         "cluster", "Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."
@@ -119,7 +121,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         return ExitCode.INVALID
     except WindlassError as error:
         options = _command_line_options(argv)
-        _print_error(error, options)
+        _print_error(error, options, source.redactor)
         if error.recommendation_key and ADVISED_COMMANDS.intersection(argv[:1]):
             _print_recommendation(error.recommendation_key, options)
         return error.exit_code
@@ -132,7 +134,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             _print_line(f"error: the output cannot be written: {error.strerror}")
         else:
-            _print_bug(error, debug=environ.get("LOG_LEVEL") == "debug")
+            _print_bug(error, source.redactor, debug=environ.get("LOG_LEVEL") == "debug")
         return ExitCode.FAILURE
     return result if isinstance(result, int) else ExitCode.SUCCESS
 
@@ -143,12 +145,12 @@ def _command_line_options(argv: Sequence[str]) -> Mapping[str, str | None]:
     return option_texts(context.params)
 
 
-def _print_error(error: WindlassError, options: Mapping[str, str | None]) -> None:
-    _print_line(f"error: {error.what}")
+def _print_error(error: WindlassError, options: Mapping[str, str | None], redact: Redactor) -> None:
+    _print_line(f"error: {redact(error.what)}")
     if error.where:
-        _print_line(f"where: {error.where}")
+        _print_line(f"where: {redact(error.where)}")
     if error.hint:
-        _print_line(f"hint:  {command_with_options(error.hint, options)}")
+        _print_line(f"hint:  {redact(command_with_options(error.hint, options))}")
 
 
 def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
@@ -158,10 +160,10 @@ def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
     _print_line(f"next:  {recommendation.sentence}\n       $ {command_with_options(recommendation.command, options)}")
 
 
-def _print_bug(error: Exception, *, debug: bool) -> None:
-    """Print the type and the location of the exception, not its message, which may contain secrets."""
+def _print_bug(error: Exception, redact: Redactor, *, debug: bool) -> None:
+    """Print the type and the location of the exception; its message only in a traceback that was asked for."""
     if debug:
-        traceback.print_exception(error)
+        _print_line(redact("".join(traceback.format_exception(error))))
     frame = traceback.extract_tb(error.__traceback__)[-1]
     _print_line(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
     _print_line("hint:  LOG_LEVEL=debug shows the traceback")

@@ -19,16 +19,16 @@ from windlass.telemetry.logs import LogFormat, LogOptions, create_logger, forwar
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
-from windlass.telemetry.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from windlass.cli.views.live import LiveView
     from windlass.core.platform.events import Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.reporting.reports import Report
+    from windlass.kube.client.readers import KubeReader
     from windlass.settings.settings import ClusterSettings
     from windlass.telemetry.event_fanout import EventReceiver
 
@@ -46,8 +46,10 @@ class ObservedRun:
 @asynccontextmanager
 async def observe_run(run: ObservedRun) -> AsyncIterator[EventFanout[Event, Report]]:
     """Start the observers and yield the fan-out that events are emitted to."""
-    clock, secrets = Clock(), dict(_secrets(run))
-    metrics, redact = RunMetrics(run.action, clock.now, tuple(Health)), Redactor(secrets.values())
+    clock, redact, secrets = Clock(), run.settings.credentials.redactor, _mounted_secrets(run)
+    for secret in secrets.values():
+        redact.add(secret)
+    metrics = RunMetrics(run.action, clock.now, tuple(Health))
     async with AsyncExitStack() as stack:
         if run.platform and _uses_live_view(run.settings):
             view = await stack.enter_async_context(_live_view(run, run.platform))
@@ -100,19 +102,22 @@ def _metric_sinks(run: ObservedRun, secrets: dict[str, str]) -> MetricSinks:
     )
 
 
-def redact_report(report: Report, run: ObservedRun) -> Report:
-    """Redact secrets from texts of other programs, and complete recommended commands with the options of this run."""
+def warn_about_connection(reader: KubeReader, emit: EventFanout[Event, Report]) -> None:
+    """Log what the user must know about the connection; `complete_report` repeats it."""
+    for notice in reader.notices:
+        emit(LogLine(Level.WARN, notice))
+
+
+def complete_report(report: Report, run: ObservedRun, reader: KubeReader) -> Report:
+    """Redact secrets, add the notices of the connection, complete recommended commands with the options of this run."""
     options = run.settings.given_options
     recommendations = tuple(
         replace(each, command=command_with_options(each.command, options)) for each in report.recommendations
     )
-    return redactable_text.redact_report(
-        replace(report, recommendations=recommendations), Redactor(dict(_secrets(run)).values())
-    )
+    notices = (*reader.notices, *report.notices)
+    complete = replace(report, recommendations=recommendations, notices=notices)
+    return redactable_text.redact_report(complete, run.settings.credentials.redactor)
 
 
-def _secrets(run: ObservedRun) -> Iterator[tuple[str, str]]:
-    """Texts to redact, by name: the mounted secret files, and the kubeconfig given in KUBECONFIG_DATA."""
-    for name, path in run.settings.mounts.secrets.items():
-        yield name, path.read_text(errors="replace")
-    yield from run.settings.secret_texts.items()
+def _mounted_secrets(run: ObservedRun) -> dict[str, str]:
+    return {name: path.read_text(errors="replace") for name, path in run.settings.mounts.secrets.items()}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windlass.cli import session
-from windlass.cli.observers import ObservedRun, observe_run, redact_report
+from windlass.cli.observers import ObservedRun, complete_report, observe_run, warn_about_connection
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.operations.plan import plan
 
@@ -27,10 +27,11 @@ async def _observe_plan(settings: Settings, request: RunRequest) -> PlanResult:
         emit(PhaseStarted(RunPhase.CONNECT))
         connection = session.open_cluster(settings.cluster, settings.argocd_namespace)
         async with session.time_limit(settings.cluster.timeout), connection as cluster:
+            warn_about_connection(cluster.reader, emit)
             emit(PhaseStarted(RunPhase.OBSERVE))
             result = await plan(cluster, request)
         emit(PhaseStarted(RunPhase.PLAN))
         emit(PlanReady(result.plan))
-        report = redact_report(result.report, run)
+        report = complete_report(result.report, run, cluster.reader)
         emit.finish(report)
         return replace(result, report=report)

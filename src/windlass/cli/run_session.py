@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd.refresher import Refresher
 from windlass.argo.health import assessment, scripts
 from windlass.cli import session
-from windlass.cli.observers import ObservedRun, observe_run, redact_report
+from windlass.cli.observers import ObservedRun, complete_report, observe_run, warn_about_connection
 from windlass.core.platform.events import PhaseStarted, RunPhase
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.readers import KubeReader
@@ -41,18 +41,18 @@ async def _observe_operation(settings: Settings, operation: Operation, request: 
     run = ObservedRun(request.action, settings.cluster, settings.platform, settings.scope)
     async with observe_run(run) as emit:
         calls, control = session.open_calls(settings.cluster), RunControl(emit)
-        client = KubeClient(calls)
+        client, reader = KubeClient(calls), KubeReader(calls)
         try:
+            warn_about_connection(reader, emit)
             _handle_signals(control)
             now, remaining = await _connect(calls, control, settings.cluster.timeout)
             health_scripts = scripts.mounted_scripts(settings.cluster.mounts.health_scripts)
             namespace, run_id = settings.argocd_namespace, str(uuid.uuid4())
-            reader = KubeReader(calls)
             async with assessment.open_lua_assessor(reader, namespace, health_scripts) as assessor:
                 cluster = ObservedCluster(reader, now, namespace, assessor)
                 lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
                 context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining)
-                report = redact_report(await operation(context, request), run)
+                report = complete_report(await operation(context, request), run, reader)
         finally:
             await client.close()
         emit.finish(report)

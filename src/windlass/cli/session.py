@@ -81,7 +81,8 @@ async def open_cluster(
 
 def open_calls(settings: ClusterSettings) -> CallSender:
     """Parse the kubeconfig and set up the transport. No request is sent."""
-    return CallSender(HttpTransport(settings.credentials.load_connection()))
+    connection = settings.credentials.load_connection()
+    return CallSender(HttpTransport(connection), notices=connection.notices)
 
 
 @asynccontextmanager

@@ -20,10 +20,11 @@ import msgspec
 
 from windlass.errors import WindlassError
 from windlass.kube.decoding import DecodingError, decode_json
-from windlass.kube.redactions import redact_to_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from windlass.kube.redactions import Redactor
 
 BODY_EXCERPT_LENGTH = 200  # characters; enough to recognise the error page of a proxy without flooding a log
 
@@ -183,7 +184,7 @@ def error_from_status(status: Status, where: str) -> ApiError:
 STATUS_DECODER = msgspec.json.Decoder(Status)
 
 
-def parse_status(code: int, body: bytes) -> Status:
+def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
     """The Status in the body of an error response.
 
     If the body is something else, such as the error page of a proxy, a Status with the HTTP code and an excerpt.
@@ -194,13 +195,10 @@ def parse_status(code: int, body: bytes) -> Status:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
-    return Status(code=code, message=f"HTTP {code} with a body that is no Status: {body_excerpt(body)}" if body else "")
-
-
-def body_excerpt(body: bytes) -> str:
-    """The beginning of an unexpected body, on one line and redacted: a proxy's error page may quote our request."""
-    text = redact_to_one_line(body[: BODY_EXCERPT_LENGTH * 2].decode("utf-8", "replace"))
-    return repr(text[:BODY_EXCERPT_LENGTH] + ("…" if len(text) > BODY_EXCERPT_LENGTH else ""))
+    if not body:
+        return Status(code=code)
+    excerpt = redactor.excerpt(body, BODY_EXCERPT_LENGTH)  # a proxy's error page may quote our request
+    return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt!r}")
 
 
 _CONFLICTING_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')

@@ -1,53 +1,159 @@
-"""Redaction of text from other programs for use in messages: short, on one line, nothing that looks like a secret."""
+"""Redaction: the one `Redactor` of a process removes known secrets in every encoding, and text that looks like one.
+
+The patterns never backtrack over text that another attempt scans again: their cost is linear in the length of the text.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-OUTPUT_EXCERPT_LENGTH = 300  # characters; the last lines of a plugin's error output, not its log
 MIN_SECRET_LENGTH = 4  # replacing every "1" or "no" that is the value of an environment variable would garble the text
+MIN_SECRET_LINE = 8  # characters; shorter lines of a multi-line secret, such as a single brace, are not secret
+MIN_BASE64_PART = 8  # characters; a shorter piece of a base64 text also occurs by chance
+MAX_EXCERPT_SOURCE = 1 << 16  # bytes; what redaction leaves of these is longer than any excerpt
 REDACTED = "[redacted]"
 
-_SECRET_PATTERNS = (
-    (re.compile(r"-----BEGIN [^-]*-----.*?(-----END [^-]*-----|$)", re.DOTALL), REDACTED),
-    (re.compile(r"\beyJ[\w-]+\.[\w-]*\.?[\w-]*"), REDACTED),  # a JWT
-    (re.compile(r"\b(bearer|basic)\s+\S+", re.IGNORECASE), rf"\1 {REDACTED}"),
-    (re.compile(r"://[^/\s]+@"), f"://{REDACTED}@"),
-    (re.compile(r"((?:secret|passw(?:or)?d|key)[\"']?\s?[=:]\s?)[\"']?[^\s\"',}]+", re.IGNORECASE), rf"\1{REDACTED}"),
-    (
-        re.compile(r"(token(?:=|[\"']\s?:\s?))[\"']?[^\s\"',}]+", re.IGNORECASE),
-        rf"\1{REDACTED}",
-    ),  # `token: expired` is kept
-    (re.compile(r"\b[0-9a-fA-F]{20,}\b"), REDACTED),
+_KEY = r"(?:secret|passw(?:or)?d|key)[\"']?\s?[=:]\s?"
+_TOKEN_KEY = r"token(?:=|[\"']\s?:\s?)"  # noqa: S105 - `token: expired` is kept
+SECRET_PATTERNS = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        (r"-----BEGIN [^-]*-----(?s:.)*?(?:-----END [^-]*-----|\Z)", REDACTED),
+        (r"(?<![a-z0-9])(?-i:eyJ)[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*){0,2}", REDACTED),  # a JWT
+        (r"\b(bearer|basic)\s+\S+", rf"\1 {REDACTED}"),
+        (r"://[^/\s]+@", f"://{REDACTED}@"),
+        # The whole quoted value, because a password may contain spaces.
+        (rf"({_KEY}|token[\"']?\s?[=:]\s?)(?:\"[^\"]*\"|'[^']*')", rf"\1{REDACTED}"),
+        (rf"({_KEY}|{_TOKEN_KEY})[\"']?[^\s\"',}}]+", rf"\1{REDACTED}"),
+    )
 )
-_LONG_RUN = re.compile(r"[\w+/-]{24,}={0,2}")  # treated as base64 if it has both letters and digits
-_LETTER = re.compile("[A-Za-z]")
-_DIGIT = re.compile("[0-9]")
+HEX_RUN = re.compile(r"\b[0-9a-fA-F]{20,}\b")
+LONG_RUN = re.compile(r"[A-Za-z0-9_+/-]{24,}={0,2}")
+_COMMIT = re.compile(r"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
+_DIGEST_PREFIXES = ("sha256:", "sha512:")
 
 
-def redacted_excerpt(output: bytes, secrets: Iterable[str]) -> str:
-    """The end of `output` on one line, without secrets; the given `secrets` are replaced wherever they occur."""
-    text = output.decode("utf-8", "replace")
-    for secret in sorted((secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True):
-        text = text.replace(secret, REDACTED)
-    text = redact_to_one_line(text)
-    return text if len(text) <= OUTPUT_EXCERPT_LENGTH else "…" + text[1 - OUTPUT_EXCERPT_LENGTH :]
+class Redactor:
+    """Callable that returns a text without secrets. Whoever hands out a credential adds it first."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secret_forms: list[str] = []
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: str) -> None:
+        """Add a secret: a value, or the content of a file that contains secrets."""
+        forms = {
+            form for part in _secret_parts(secret) for form in _encoded_forms(part) if len(form) >= MIN_SECRET_LENGTH
+        }
+        self._secret_forms = sorted(forms.union(self._secret_forms), key=lambda form: (-len(form), form))
+
+    def __call__(self, text: str) -> str:
+        text = self._without_known_secrets(text)
+        for pattern, replacement in SECRET_PATTERNS:
+            text = pattern.sub(replacement, text)
+        return LONG_RUN.sub(_redact_base64, HEX_RUN.sub(_redact_hex, text))
+
+    def one_line(self, text: str) -> str:
+        """The redacted text without ANSI escapes, and with whitespace and control characters collapsed."""
+        text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", self(text))
+        return re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+
+    def excerpt(self, content: bytes, length: int) -> str:
+        """The beginning of `content` on one line, redacted before it is cut: half a secret is not recognized."""
+        text = self.one_line(content[:MAX_EXCERPT_SOURCE].decode("utf-8", "replace"))
+        if len(content) > MAX_EXCERPT_SOURCE:
+            text = text[: -max(map(len, self._secret_forms), default=0) or None]
+        return text if len(text) <= length else text[:length] + "…"
+
+    def _without_known_secrets(self, text: str) -> str:
+        """Replace all occurrences at once: of two that overlap, replacing one would leave the end of the other."""
+        spans = sorted(span for form in self._secret_forms if form in text for span in _occurrences(form, text))
+        pieces, end = [], 0
+        for start, stop in spans:
+            if start >= end:
+                pieces += [text[end:start], REDACTED]
+            end = max(end, stop)
+        return "".join([*pieces, text[end:]])
 
 
-def redact_secret_patterns(text: str) -> str:
-    """Replace what is a secret by its format or by the word before it; other long runs of letters and digits stay."""
-    for pattern, replacement in _SECRET_PATTERNS:
-        text = pattern.sub(replacement, text)
-    return text
+def _occurrences(form: str, text: str) -> Iterator[tuple[int, int]]:
+    start = text.find(form)
+    while start >= 0:
+        yield start, start + len(form)
+        start = text.find(form, start + len(form))
 
 
-def redact_to_one_line(text: str) -> str:
-    """Replace secrets and anything like base64, drop ANSI escapes, and collapse whitespace and control characters."""
-    text = redact_secret_patterns(text)
-    text = _LONG_RUN.sub(lambda run: REDACTED if _DIGIT.search(run[0]) and _LETTER.search(run[0]) else run[0], text)
-    text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
-    return re.sub(r"[\x00-\x20\x7f-\x9f]+", " ", text).strip()
+def _redact_hex(match: re.Match[str]) -> str:
+    """Hides long hexadecimal numbers, but neither commit hashes nor digests of images and charts."""
+    is_digest = match.string.startswith(_DIGEST_PREFIXES, max(0, match.start() - 7))
+    return match[0] if is_digest or _COMMIT.fullmatch(match[0]) else REDACTED
+
+
+def _redact_base64(match: re.Match[str]) -> str:
+    """Hides base64, but not `StatefulSet/postgres/postgres-0`: Kubernetes names contain no capital letters."""
+    if match.string.startswith(_DIGEST_PREFIXES, max(0, match.start() - 7)):
+        return match[0]
+    run = _COMMIT.sub("", match[0])
+    is_base64 = any(_is_mixed(part) for part in run.split("/")) or _is_lower_base64(run.rstrip("="))
+    return REDACTED if is_base64 else match[0]
+
+
+def _is_mixed(part: str) -> bool:
+    return len(part) >= 8 and all(any(map(test, part)) for test in (str.islower, str.isupper, str.isdigit))
+
+
+def _is_lower_base64(run: str) -> bool:
+    return len(run) >= 24 and run.isalnum() and run.islower() and any(map(str.isdigit, run))
+
+
+def _secret_parts(secret: str) -> Iterator[str]:
+    """The whole secret, each of its lines, and every string value if it is JSON."""
+    yield secret
+    yield secret.strip()
+    yield from (line.strip() for line in secret.splitlines() if len(line.strip()) >= MIN_SECRET_LINE)
+    try:
+        yield from _strings(json.loads(secret))
+    except (ValueError, RecursionError):
+        return
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _encoded_forms(part: str) -> Iterator[str]:
+    """The text itself, and how it appears in JSON, in a repr, in a URL and in base64."""
+    raw = part.encode("utf-8", "surrogatepass")
+    json_text = json.dumps(part, ensure_ascii=False)[1:-1]
+    yield from (part, json.dumps(part)[1:-1], json_text, repr(part)[1:-1])
+    yield json_text.translate(_GO_ESCAPES)
+    for form in (quote_plus(raw), *(quote(raw, safe=safe) for safe in _URL_SAFE)):
+        yield from (form, _PERCENT_CODE.sub(lambda code: code[0].lower(), form))
+    for alphabet in (None, b"-_"):
+        padded = base64.b64encode(raw, alphabet).decode()
+        yield from (padded, padded.rstrip("="))
+        yield from (form for form in _base64_parts(raw, alphabet) if len(form) >= MIN_BASE64_PART)
+
+
+_GO_ESCAPES = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}  # what Go's encoding/json escapes
+_URL_SAFE = ("", "/", "$&+=:@", "$&+,;=")  # all, Python's default, and what Go keeps in a path and in user:password
+_PERCENT_CODE = re.compile("%[0-9A-F]{2}")
+
+
+def _base64_parts(raw: bytes, alphabet: bytes | None) -> Iterator[str]:
+    """The characters that `raw` alone determines in the base64 of a longer text, for each offset within three bytes."""
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + raw, alphabet).decode()
+        yield encoded[-(-offset * 8 // 6) : (offset + len(raw)) * 8 // 6]

@@ -7,20 +7,35 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from urllib.parse import unquote
 
 from pydantic import AfterValidator
 
 from windlass.settings.file_fields import Duration, FileModel, Name, RetriesEntry, Text
 
 DEFAULT_ARGOCD_NAMESPACE = "argocd"
-_CREDENTIALS = re.compile(r"^(https?://[^/@]*@|[a-z0-9+.-]+://[^/@]*:[^/@]*@)", re.IGNORECASE)
-"""Credentials in a URL, before the host: a password, or for HTTP also a token alone. `ssh://git@` is allowed."""
+_SECRET_PARAMETER = re.compile("token|passw|pwd|secret|key|auth|cred|sig", re.IGNORECASE)
 
 
 def _reject_credentials(address: str) -> str:
-    if _CREDENTIALS.match(address):
+    url = address.strip()  # git ignores surrounding space
+    if _has_userinfo(url) or any(_SECRET_PARAMETER.search(name) for name in _parameter_names(url)):
         raise ValueError("must not hold credentials: mount them as /secrets/git-username and /secrets/git-password")
     return address
+
+
+def _has_userinfo(url: str) -> bool:
+    """Whether there is a password before the host or, for HTTP, a token alone; `ssh://git@` and `git@` are allowed."""
+    scheme, separator, rest = url.partition("://")
+    authority = re.split("[/?#]", rest if separator else url, maxsplit=1)[0]
+    userinfo, at_sign, _ = authority.partition("@")
+    return bool(at_sign) and (":" in userinfo or scheme.lower() in {"http", "https"})
+
+
+def _parameter_names(url: str) -> list[str]:
+    """The names in the query and the fragment, decoded."""
+    _, *parameters = re.split("[?#&;]", url)
+    return [unquote(parameter.partition("=")[0]) for parameter in parameters]
 
 
 class TimeoutsEntry(FileModel):

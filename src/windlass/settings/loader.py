@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,6 +13,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import InvalidInput
+from windlass.kube.redactions import Redactor
 from windlass.settings.effective_values import effective_values
 from windlass.settings.environment_files import DEFAULT_ARGOCD_NAMESPACE, EnvironmentFile
 from windlass.settings.mounts import Mounts, read_mounts
@@ -52,6 +53,7 @@ class Inputs:
     """By setting name."""
     environ: Mapping[str, str]
     is_terminal: bool = False
+    redactor: Redactor = field(default_factory=Redactor, repr=False)
 
 
 def load_settings(inputs: Inputs, action: str = "") -> Settings:
@@ -77,7 +79,7 @@ def load_settings(inputs: Inputs, action: str = "") -> Settings:
     assert isinstance(scope, Scope)
     file = environment_file.model if environment_file else None
     return Settings(
-        cluster=_cluster_settings(values, inputs.environ, mounts),
+        cluster=_cluster_settings(values, inputs, mounts),
         definition=definition,
         scope=scope,
         environment_name=file.name if file else _text(values, "environment"),
@@ -93,7 +95,7 @@ def load_settings(inputs: Inputs, action: str = "") -> Settings:
 
 def load_cluster_settings(inputs: Inputs) -> ClusterSettings:
     """Load options and variables only, for commands that read no files."""
-    return _cluster_settings(_valid_values(inputs), inputs.environ, Mounts())
+    return _cluster_settings(_valid_values(inputs), inputs, Mounts())
 
 
 def load_all_applications_settings(inputs: Inputs) -> ClusterSettings:
@@ -107,7 +109,7 @@ def load_all_applications_settings(inputs: Inputs) -> ClusterSettings:
     mounts = read_mounts(values)
     if mounts.problems:
         raise InvalidSettings(mounts.problems)
-    return _cluster_settings(values, inputs.environ, mounts)
+    return _cluster_settings(values, inputs, mounts)
 
 
 def load_credentials(inputs: Inputs) -> ClusterCredentials:
@@ -120,7 +122,8 @@ def load_credentials(inputs: Inputs) -> ClusterCredentials:
         content = None if data is None else base64.b64decode("".join(data.split()), validate=True)
     except ValueError:  # also raised for text that is not ASCII
         raise InvalidInput("not base64", where="KUBECONFIG_DATA", hint="base64 -w0 < kubeconfig") from None
-    return ClusterCredentials(path, content, in_cluster, inputs.options.get("context"), inputs.environ)
+    context = inputs.options.get("context")
+    return ClusterCredentials(path, content, in_cluster, context, inputs.environ, inputs.redactor)
 
 
 def _read_values(inputs: Inputs) -> tuple[Values, list[SettingsProblem]]:
@@ -134,22 +137,21 @@ def _valid_values(inputs: Inputs) -> Values:
     return values
 
 
-def _cluster_settings(values: Values, environ: Mapping[str, str], mounts: Mounts) -> ClusterSettings:
-    timeout, data = values["timeout"].value, values["kubeconfig-data"].value
+def _cluster_settings(values: Values, inputs: Inputs, mounts: Mounts) -> ClusterSettings:
+    timeout, environ = values["timeout"].value, inputs.environ
     assert isinstance(timeout, timedelta)
     return ClusterSettings(
-        credentials=_credentials(values, environ),
+        credentials=_credentials(values, inputs),
         environment=_text(values, "environment"),
         timeout=timeout,
         telemetry=_telemetry_settings(values),
         terminal=TerminalSettings({name: environ[name] for name in TERMINAL_VARIABLES if name in environ}),
         given_options={name: value.text for name, value in values.items() if value.is_option},
-        secret_texts={"kubeconfig-data": data.decode(errors="replace")} if isinstance(data, bytes) else {},
         mounts=mounts,
     )
 
 
-def _credentials(values: Values, environ: Mapping[str, str]) -> ClusterCredentials:
+def _credentials(values: Values, inputs: Inputs) -> ClusterCredentials:
     """An option overrides the variables: `--kubeconfig` the other variable, `--in-cluster` both."""
     kubeconfig, in_cluster = values["kubeconfig"], values["in-cluster"].value is True
     path, data, context = kubeconfig.value, values["kubeconfig-data"].value, values["context"].value
@@ -158,7 +160,8 @@ def _credentials(values: Values, environ: Mapping[str, str]) -> ClusterCredentia
         kubeconfig_data=data if isinstance(data, bytes) and not (kubeconfig.is_option or in_cluster) else None,
         in_cluster=in_cluster,
         context=str(context) if context else None,
-        environ=environ,
+        environ=inputs.environ,
+        redactor=inputs.redactor,
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from windlass.errors import InvalidInput
 from windlass.kube.auth import kubeconfigs
+from windlass.kube.redactions import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +35,8 @@ class ClusterCredentials:
     """Use the service account of the pod this runs in."""
     context: str | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    redactor: Redactor = field(default_factory=Redactor, repr=False, compare=False)
+    """The redactor of the process; the connection adds its credentials to it."""
 
     def load_connection(self) -> Connection:
         """Read and parse the kubeconfig.
@@ -42,6 +45,9 @@ class ClusterCredentials:
         like any other reason why the cluster cannot be reached.
         """
         require_one_source(self.kubeconfig is not None, self.kubeconfig_data is not None, self.in_cluster)
+        return replace(self._parse_source(), redactor=self.redactor)
+
+    def _parse_source(self) -> Connection:
         if self.kubeconfig_data is not None:
             return kubeconfigs.load(
                 self.kubeconfig_data, where="KUBECONFIG_DATA", context=self.context, environ=self.environ
@@ -102,8 +108,6 @@ class ClusterSettings:
     terminal: TerminalSettings
     given_options: Mapping[str, str]
     """The options of the command line, by setting name; recommended commands repeat them."""
-    secret_texts: Mapping[str, str] = field(repr=False)
-    """Secrets in variables, to be redacted from output."""
     mounts: Mounts
     """Empty for commands that read no mounted files."""
 

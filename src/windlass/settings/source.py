@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from windlass.kube.redactions import Redactor
 from windlass.settings.variables import PLAINTEXT_CREDENTIALS, SETTINGS, option_texts
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class SettingsSource:
         """`is_terminal`: whether the log goes to a terminal, where its default format is text."""
         self._environ = environ
         self._is_terminal = is_terminal
+        self.redactor = Redactor()
+        """Learns every credential that the command uses."""
 
     def settings(self, options: Mapping[str, Any], action: str = "") -> Settings:
         """Load the settings of a command that reads a platform file; raises InvalidSettings with every problem.
@@ -59,4 +62,4 @@ class SettingsSource:
     def _inputs(self, options: Mapping[str, Any]) -> Inputs:
         from windlass.settings.loader import Inputs  # noqa: PLC0415
 
-        return Inputs(option_texts(options), self._environ, self._is_terminal)
+        return Inputs(option_texts(options), self._environ, self._is_terminal, self.redactor)

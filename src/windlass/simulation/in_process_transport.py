@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from windlass.kube.api_errors import ConnectionLost, Unreachable
+from windlass.kube.redactions import Redactor
 from windlass.kube.transport.transports import Response
 from windlass.sandbox.apiserver.faults import ConnectionSevered
 
@@ -35,6 +36,7 @@ class InProcessTransport:
         self._sandbox = sandbox
         self._user = user
         self._user_agent = user_agent
+        self.redactor = Redactor()  # without known secrets: there are no credentials
         self._has_crashed = False
         self._watches: list[OpenWatch] = []
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from windlass.errors import InvalidInput
+from windlass.kube.auth.proxies import is_loopback
+
 if TYPE_CHECKING:
     from windlass.telemetry.metrics import PushRequest, RunMetrics
 
@@ -25,6 +28,15 @@ class Pushgateway:
     credentials: str = field(default="", repr=False)
     """`user:password`."""
     timeout: float = PUSH_TIMEOUT
+
+    def __post_init__(self) -> None:
+        url = urlsplit(self.url)
+        if self.credentials and url.scheme != "https" and not is_loopback(url.hostname or ""):
+            raise InvalidInput(
+                "the credentials of the Pushgateway would travel without encryption",
+                where="--pushgateway",
+                hint="use https://, or do not mount pushgateway-auth",
+            )
 
 
 async def push_metrics(gateway: Pushgateway, metrics: RunMetrics, environment: str) -> str:

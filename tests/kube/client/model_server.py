@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from windlass.kube.api_errors import ConnectionLost, Unreachable
+from windlass.kube.redactions import Redactor
 from windlass.kube.transport.transports import Response
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class ModelServer:
     """Implements `Transport`. `faults` are taken one per request: a number is answered, an exception raised."""
 
     server = "model://"
+    redactor = Redactor()
 
     def __init__(self, *, streams_state: bool = True, chunk_size: int = 1 << 16) -> None:
         self.version = 1

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import base64
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kube.certificate_authorities import authority
 from tests.kube.leaks import assert_hidden
-from tests.kube.loopback_servers import Seen, answer, serving
+from tests.kube.loopback_servers import Seen, answer, proxying, serving
+from tests.secret_forms import written_forms
+from windlass.errors import InvalidInput
 from windlass.kube.api_errors import Unreachable
 from windlass.kube.auth.auth_headers import ClientIdentity
 from windlass.kube.auth.connections import (
+    BasicAuth,
+    Connection,
     ExecPlugin,
+    Proxy,
+    Tls,
+    Token,
     TokenFile,
 )
 from windlass.kube.clocks import Clock
+from windlass.kube.transport.http import HttpTransport
 from windlass.kube.transport.transports import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-from tests.kube.http_clients import GET, MINE, NEW, always, certificate, transport
+    from windlass.kube.auth.connections import AuthMethod
+
+from tests.kube.http_clients import CA, GET, MINE, NEW, always, certificate, transport
 
 
 def only(token: str) -> Callable[[Seen], bytes]:
@@ -110,6 +121,68 @@ async def test_a_plugin_that_fails_after_a_rejection(tmp_path: Path) -> None:
             await http.exchange(GET)
     assert caught.value.where == "exec plugin login (kubeconfig f)"
     assert_hidden(caught.value, "s3cret")
+
+
+SECRET = "s3cret<&>/%20"
+FIXED: dict[str, tuple[AuthMethod, list[str]]] = {
+    "token": (Token(SECRET, "f"), [SECRET]),
+    "password": (BasicAuth("me", SECRET), [SECRET, base64.b64encode(f"me:{SECRET}".encode()).decode()]),
+}
+
+
+@pytest.mark.parametrize("kind", FIXED)
+async def test_the_redactor_learns_fixed_credentials(kind: str) -> None:
+    login, secrets = FIXED[kind]
+    async with serving(always(answer())) as server, transport(server.url, login=login) as http:
+        await http.exchange(GET)
+    for form in written_forms(secrets):
+        assert http.redactor(f"it was {form} there") == "it was [redacted] there"
+
+
+async def test_the_redactor_learns_each_token_of_a_file_and_of_a_plugin(tmp_path: Path) -> None:
+    for login in (TokenFile(tmp_path / "answer", "f"), plugin(tmp_path, TELL.format(tmp_path))):
+        wrap = str if isinstance(login, TokenFile) else CREDENTIAL.format
+        (tmp_path / "answer").write_text(wrap("token-one"))
+        environ = {"PATH": "/usr/bin:/bin"}
+        async with serving(only("token-two")) as server, transport(server.url, login=login, environ=environ) as http:
+            await http.exchange(GET)
+            (tmp_path / "answer").write_text(wrap("token-two"))
+            assert (await http.exchange(GET)).status == 200
+        assert http.redactor("not token-one but token-two") == "not [redacted] but [redacted]"
+
+
+async def test_the_redactor_learns_the_client_key_and_the_password_of_a_proxy() -> None:
+    context = authority().server_context("127.0.0.1", clients=authority().pem)
+    tls = Tls(CA, certificate(MINE))
+    async with serving(always(answer()), context) as server, proxying(server.port) as proxy:
+        via = Proxy(proxy.url, userinfo="me:hunter%2F2")
+        async with transport(server.url, login=None, tls=tls, proxy=via) as http:
+            await http.exchange(GET)
+    for secret in ("hunter/2", "hunter%2F2", base64.b64encode(MINE.key).decode(), *MINE.key.decode().splitlines()[1:3]):
+        assert http.redactor(f"it was {secret} there") == "it was [redacted] there"
+
+
+@pytest.mark.parametrize("login", [Token("s3cret", "f"), BasicAuth("me", "s3cret"), TokenFile(Path("t"), "f")])
+@pytest.mark.parametrize(
+    ("server", "via"),
+    [("http://kube.test", None), ("http://10.0.0.1:8080", None), ("http://127.0.0.1", Proxy("http://proxy.test"))],
+)
+def test_credentials_are_not_sent_without_tls(login: AuthMethod, server: str, via: Proxy | None) -> None:
+    with pytest.raises(InvalidInput, match=r"would travel to http://.* without encryption") as caught:
+        HttpTransport(Connection(server, "f", auth=login, proxy=via))
+    assert_hidden(caught.value, "s3cret")
+
+
+@pytest.mark.parametrize(
+    ("server", "login"),
+    [
+        ("http://kube.test", None),
+        ("https://kube.test", Token("s3cret", "f")),
+        *((f"http://{host}:8080", Token("s3cret", "f")) for host in ("localhost", "127.0.0.1", "127.8.9.1", "[::1]")),
+    ],
+)
+def test_credentials_are_sent_with_tls_and_within_this_machine(server: str, login: AuthMethod | None) -> None:
+    assert HttpTransport(Connection(server, "f", auth=login)).server == server
 
 
 class Changing:

@@ -164,7 +164,7 @@ async def test_loopback_is_reached_without_the_environment_s_proxy() -> None:
 async def test_plain_http_through_a_proxy_with_a_password() -> None:
     async with proxying(1, "Basic bWU6czNjcmV0") as proxy:
         environ = {"HTTP_PROXY": proxy.url.replace("://", "://me:s3cret@")}
-        async with transport("http://kube.invalid", environ=environ) as http:
+        async with transport("http://kube.invalid", login=None, environ=environ) as http:
             assert (await http.exchange(GET)).body == b"from the proxy"
     assert proxy.seen[0].line == "GET http://kube.invalid/version HTTP/1.1"
 

@@ -13,7 +13,6 @@ from windlass.argo.cd.applications import is_remote, parse_application
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
-from windlass.kube.redactions import redact_secret_patterns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -46,7 +45,7 @@ async def diagnose_application(reader: KubeReader, application: Application) -> 
             lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
         except KubeError as error:
             lines.append(f"more could not be read: {error.what}")
-    return tuple(redact_secret_patterns(line)[:MAX_LINE_LENGTH] for line in lines)
+    return tuple(reader.redactor(line)[:MAX_LINE_LENGTH] for line in lines)
 
 
 def _argocd_problems(application: Application) -> Iterator[str]:

@@ -37,7 +37,7 @@ def import_(source: SettingsSource, /, out: str | None, force: bool, **options: 
 
     path = _output_path(out, is_forced=force)
     reader, result = session.run(_import_cluster(source.cluster_settings(options)))
-    for notice in result.notices:
+    for notice in (*reader.notices, *result.notices):
         click.echo(f"notice: {notice}", err=True)
     text = render_platform(result.draft, _heading(result, reader.server))
     counts = reader.counts

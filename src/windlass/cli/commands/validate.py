@@ -54,7 +54,12 @@ async def _observe_validation(settings: ClusterSettings, namespace: str, request
     from dataclasses import replace  # noqa: PLC0415
 
     from windlass.cli import session  # noqa: PLC0415
-    from windlass.cli.observers import ObservedRun, observe_run, redact_report  # noqa: PLC0415
+    from windlass.cli.observers import (  # noqa: PLC0415
+        ObservedRun,
+        complete_report,
+        observe_run,
+        warn_about_connection,
+    )
     from windlass.core.platform.events import PhaseStarted, RunPhase  # noqa: PLC0415
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.kube.clocks import Clock  # noqa: PLC0415
@@ -66,8 +71,10 @@ async def _observe_validation(settings: ClusterSettings, namespace: str, request
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
         async with session.open_cluster(settings, namespace, settings.timeout) as cluster:
+            warn_about_connection(cluster.reader, emit)
             emit(PhaseStarted(RunPhase.OBSERVE))
             complete_request = replace(request, environment=request.environment or cluster.reader.server)
-            report = redact_report(await validate_with_timeout(deadline - monotonic(), cluster, complete_request), run)
+            report = await validate_with_timeout(deadline - monotonic(), cluster, complete_request)
+            report = complete_report(report, run, cluster.reader)
         emit.finish(report)
         return report

@@ -10,8 +10,6 @@ from windlass.cli.options import setting_options
 from windlass.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windlass.core.platform.gate_values import Failed, Open
     from windlass.core.platform.model.applications import ApplicationRef
     from windlass.operations.wait import WaitRequest, WaitTimeout
@@ -38,11 +36,10 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
     from windlass.core.platform.gate_values import Failed, Open, abbreviate  # noqa: PLC0415
     from windlass.core.platform.reporting.report_text import format_duration  # noqa: PLC0415
     from windlass.operations.wait import WaitRequest, WaitTimeout  # noqa: PLC0415
-    from windlass.telemetry.redaction import Redactor  # noqa: PLC0415
 
     ref, settings = _application_ref(application), source.cluster_settings(options)
-    request, redact = WaitRequest(ref, revision, settings.timeout), Redactor()
-    match session.run(_connect_and_wait(settings, request, redact)):
+    request, redact = WaitRequest(ref, revision, settings.timeout), settings.credentials.redactor
+    match session.run(_connect_and_wait(settings, request)):
         case Open(evidence):
             drifting = ", drifting" if evidence.is_drifting else ""
             message = f"{evidence.health} at {abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
@@ -65,9 +62,7 @@ def _application_ref(text: str) -> ApplicationRef:
     return ApplicationRef(name, namespace or None)
 
 
-async def _connect_and_wait(
-    settings: ClusterSettings, request: WaitRequest, redact: Callable[[str], str]
-) -> Open | Failed | WaitTimeout:
+async def _connect_and_wait(settings: ClusterSettings, request: WaitRequest) -> Open | Failed | WaitTimeout:
     """Wait for the Application. The timeout includes the time to connect."""
     from contextlib import AsyncExitStack  # noqa: PLC0415
     from dataclasses import replace  # noqa: PLC0415
@@ -83,6 +78,10 @@ async def _connect_and_wait(
         async with session.time_limit(request.timeout):
             cluster = await stack.enter_async_context(session.open_cluster(settings))
         remaining_request = replace(request, timeout=request.timeout - timedelta(seconds=monotonic() - started))
+        for notice in cluster.reader.notices:
+            click.echo(f"warning: {notice}", err=True)
         return await wait_operation.wait(
-            cluster, remaining_request, lambda detail: click.echo(f"waiting: {redact(detail)}", err=True)
+            cluster,
+            remaining_request,
+            lambda detail: click.echo(f"waiting: {cluster.reader.redactor(detail)}", err=True),
         )

@@ -23,6 +23,14 @@ class ClientIdentity:
     """Value of the Authorization header; empty if none is sent."""
     certificate: ClientCertificate | None = None
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be shown: the token, or the password alone and with its user, and the private key."""
+        scheme, _, credential = self.authorization.partition(" ")
+        password = base64.b64decode(credential).decode().partition(":")[2] if scheme == "Basic" else ""
+        key = self.certificate.key.content.decode("utf-8", "replace") if self.certificate else ""
+        return (credential, password, key)
+
 
 class Credentials(Protocol):
     """A source of identities."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windlass.kube.redactions import Redactor
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -100,3 +102,13 @@ class Connection:
     impersonation: Impersonation | None = None
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     """Environment variables: proxies, certificate authorities of the system, and the environment of exec plugins."""
+    redactor: Redactor = field(default_factory=Redactor, repr=False, compare=False)
+    """Knows every credential that the connection has used; what prints text of this server redacts with it."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user of this connection must know before relying on it."""
+        if not self.tls.insecure or not self.server.startswith("https:"):
+            return ()
+        problem = f"the certificate of {self.server} is not verified (insecure-skip-tls-verify in {self.where})"
+        return (f"{problem}: the credentials may go to another server; set certificate-authority instead",)

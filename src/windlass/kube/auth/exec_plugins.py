@@ -20,7 +20,7 @@ from windlass.kube.auth import proxies
 from windlass.kube.auth.auth_headers import ClientIdentity, bearer_header
 from windlass.kube.auth.connections import ClientCertificate, Pem
 from windlass.kube.decoding import DecodingError, decode_json
-from windlass.kube.redactions import redacted_excerpt
+from windlass.kube.redactions import Redactor
 
 if TYPE_CHECKING:
     from asyncio import StreamReader
@@ -34,7 +34,8 @@ KILL_TIMEOUT = timedelta(seconds=1)  # on a healthy system a killed process exit
 EXPIRY_MARGIN = timedelta(seconds=10)  # so that credentials do not expire while a request is in flight
 MAX_OUTPUT_BYTES = 1 << 20  # a token and a certificate chain are a few KiB
 MAX_HINT_LENGTH = 300  # characters; some install hints are a page of instructions
-STDERR_TAIL_BYTES = 1 << 14  # only the end is shown
+STDERR_TAIL_BYTES = 1 << 16  # only the end is shown
+STDERR_EXCERPT_LENGTH = 300  # characters; the last lines, not a log
 
 
 class _ExecCredentialStatus(msgspec.Struct, rename="camel"):
@@ -67,6 +68,7 @@ class ExecPluginCredentials:
             "KUBERNETES_EXEC_INFO": _exec_info(plugin, connection),
         }
         self._path = connection.environ.get("PATH", "")
+        self._redactor = connection.redactor
         self._clock = clock
         self._timeout = timeout
         self._where = f"exec plugin {Path(plugin.command).name} (kubeconfig {connection.where})"
@@ -136,10 +138,18 @@ class ExecPluginCredentials:
             raise
         if process.returncode == 0:
             return stdout.result()
-        message = redacted_excerpt(stderr.result(), [value for _, value in self._plugin.env])
+        message = self._excerpt(stderr.result())
         raise self._failure(
             f"failed with exit code {process.returncode}" + (f": {message}" if message else ", saying nothing")
         )
+
+    def _excerpt(self, output: bytes) -> str:
+        """The end of the error output on one line, without the credentials and the variables of the plugin."""
+        if len(output) == STDERR_TAIL_BYTES:
+            output = output.split(None, 1)[-1]  # a secret that was cut in half is not recognized
+        hide_variables = Redactor(value for _, value in self._plugin.env)
+        text = self._redactor.one_line(hide_variables(output.decode("utf-8", "replace")))
+        return text if len(text) <= STDERR_EXCERPT_LENGTH else "…" + text[1 - STDERR_EXCERPT_LENGTH :]
 
     def _parse_output(self, output: bytes) -> _ExecCredentialStatus:
         try:

@@ -47,6 +47,12 @@ def proxy_authorization(proxy: Proxy) -> str:
     return basic_header(unquote(username), unquote(password)) if proxy.userinfo else ""
 
 
+def proxy_secrets(proxy: Proxy) -> tuple[str, ...]:
+    """The password of the proxy, alone and with its user, as in the URL and decoded."""
+    password = proxy.userinfo.partition(":")[2]
+    return (proxy.userinfo, password, unquote(password), proxy_authorization(proxy).partition(" ")[2])
+
+
 def parse_proxy(text: str, where: str) -> Proxy:
     """Parse a proxy URL; the scheme defaults to http. Errors do not quote the URL, which may hold a password."""
     text = text if "://" in text else f"http://{text}"
@@ -78,10 +84,16 @@ def is_valid_host(name: str | None) -> bool:
     return True
 
 
-def _uses_proxy(host: str, port: int, no_proxy: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to `host` stays on this machine."""
     address = _parse_address(host)
-    if host == "localhost" or (address is not None and address.is_loopback):
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _uses_proxy(host: str, port: int, no_proxy: str) -> bool:
+    if is_loopback(host):
         return False
+    address = _parse_address(host)
     return not any(rule.matches(host, address, port) for rule in _parse_no_proxy(no_proxy))
 
 

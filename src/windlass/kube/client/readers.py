@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from windlass.kube.client.discovery import Discovery
     from windlass.kube.client.resources import Query, Ref, Resource
     from windlass.kube.clocks import Clock
+    from windlass.kube.redactions import Redactor
     from windlass.kube.transport.calls import CallCounts, CallSender
     from windlass.kube.transport.transports import Response
 
@@ -110,6 +111,16 @@ class KubeReader:
     @property
     def server(self) -> str:
         return self._sender.transport.server
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the report and the log of a run must say about the connection."""
+        return self._sender.notices
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the credentials of the connection from text; redact before you cut text of the cluster."""
+        return self._sender.transport.redactor
 
     async def close(self) -> None:
         await self._sender.transport.close()

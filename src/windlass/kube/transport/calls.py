@@ -86,8 +86,17 @@ class Call:
 class CallSender:
     """Sends calls over a transport: applies the rate limit, timeout and retries, and counts requests."""
 
-    def __init__(self, transport: Transport, *, clock: Clock | None = None, limits: CallLimits | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        clock: Clock | None = None,
+        limits: CallLimits | None = None,
+        notices: tuple[str, ...] = (),
+    ) -> None:
+        """`notices`: what the report and the log of a run must say about the connection."""
         self.transport = transport
+        self.notices = notices
         self.clock = clock or Clock()
         self.limits = limits or CallLimits()
         self.counts = CallCounts()
@@ -114,7 +123,7 @@ class CallSender:
                 response = await self._exchange(call)
                 if response.status < 300:
                     return response
-                status = parse_status(response.status, response.body)
+                status = parse_status(response.status, response.body, self.transport.redactor)
                 delay = retry_after(response.headers, status)
                 raise error_from_status(status, self.where(call))
             except KubeError as error:
@@ -154,7 +163,8 @@ class CallSender:
             stream = await exit_stack.enter_async_context(self.transport.stream(call.request))
             if stream.status < 300:
                 return stream
-            status = parse_status(stream.status, b"".join([chunk async for chunk in stream.chunks()]))
+            body = b"".join([chunk async for chunk in stream.chunks()])
+            status = parse_status(stream.status, body, self.transport.redactor)
             error, delay = error_from_status(status, self.where(call)), retry_after(stream.headers, status)
             await exit_stack.aclose()
             if not isinstance(error, TooManyRequests) or delay is None:

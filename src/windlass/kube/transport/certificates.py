@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from windlass.kube.auth.connections import ClientCertificate, Pem, Tls
 
-_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----")
 _UNTRUSTED_CODES = (18, 19, 20, 21)  # X509_V_ERR_* of OpenSSL: self-signed, unknown issuer, no chain to a CA
 _VALIDITY_MESSAGES = {9: "is not valid yet", 10: "has expired"}
 _NAME_MISMATCH_CODES = (62, 64)  # host name, IP address

@@ -10,7 +10,7 @@ import ssl
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import aiohttp
 from aiohttp.client_exceptions import UploadAbortedError
@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from windlass import __version__
+from windlass.errors import InvalidInput
 from windlass.kube.api_errors import BadAnswer, ConnectionLost, KubeError, Unreachable
 from windlass.kube.auth import proxies
 from windlass.kube.auth.credentials import credentials_for
@@ -28,10 +29,11 @@ from windlass.kube.transport import certificates
 from windlass.kube.transport.transports import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     from windlass.kube.auth.auth_headers import ClientIdentity
     from windlass.kube.auth.connections import ClientCertificate, Connection, Impersonation, Proxy
+    from windlass.kube.redactions import Redactor
     from windlass.kube.transport.transports import Request
 
 CONNECT_SECONDS = 10.0  # for TCP and TLS; the caller limits the time for the response
@@ -49,10 +51,12 @@ class HttpTransport:
 
     def __init__(self, connection: Connection, *, clock: Clock | None = None) -> None:
         proxy = proxies.proxy_for(connection.server, connection.environ, connection.proxy)
+        _refuse_cleartext_credentials(connection, proxy)
         ca_bundle = connection.tls.ca_bundle
         self._connection = connection
         self._credentials = credentials_for(connection, clock or Clock())
         self._route = Route(connection.server, proxy.url if proxy else "", ca_bundle.where if ca_bundle else "")
+        self._add_secrets(proxies.proxy_secrets(proxy) if proxy else ())
         self._base_headers, self._request_options = _shared_headers_and_options(connection, proxy)
         self._identity: ClientIdentity | None = None
         self._headers = CIMultiDict(self._base_headers)
@@ -63,6 +67,14 @@ class HttpTransport:
     @property
     def server(self) -> str:
         return self._connection.server
+
+    @property
+    def redactor(self) -> Redactor:
+        return self._connection.redactor
+
+    def _add_secrets(self, secrets: Iterable[str]) -> None:
+        for secret in secrets:
+            self.redactor.add(secret)
 
     async def exchange(self, request: Request) -> Response:
         stream = await self._open(request)
@@ -143,6 +155,7 @@ class HttpTransport:
         """
         if self._closed:
             raise RuntimeError("this transport is closed")
+        self._add_secrets(identity.secrets)
         old = self._pool
         if old is None or old.certificate != identity.certificate:
             self._pool = self._create_pool(identity.certificate)
@@ -292,6 +305,24 @@ def _error_summary(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno and error.strerror:
         return error.strerror.lower()
     return "the other side hung up" if isinstance(error, ConnectionError) else type(error).__name__
+
+
+def _refuse_cleartext_credentials(connection: Connection, proxy: Proxy | None) -> None:
+    """Refuse to send an Authorization header without TLS, except within this machine.
+
+    kubectl drops the credentials instead; the server's answer to an anonymous request would not tell why.
+    """
+    is_local = all(proxies.is_loopback(urlsplit(url).hostname or "") for url in (connection.server, *_urls(proxy)))
+    if connection.auth is not None and connection.server.startswith("http:") and not is_local:
+        raise InvalidInput(
+            f"the credentials would travel to {connection.server} without encryption",
+            where=connection.where,
+            hint="use https://, or remove the credentials of the user if this server needs none",
+        )
+
+
+def _urls(proxy: Proxy | None) -> tuple[str, ...]:
+    return (proxy.url,) if proxy else ()
 
 
 def _shared_headers_and_options(connection: Connection, proxy: Proxy | None) -> tuple[_Headers, dict[str, Any]]:

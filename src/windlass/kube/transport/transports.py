@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from windlass.kube.redactions import Redactor
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -52,6 +54,11 @@ class Transport(Protocol):
     @property
     def server(self) -> str:
         """The server's address for error messages, without credentials."""
+        ...
+
+    @property
+    def redactor(self) -> Redactor:
+        """Removes the credentials of this connection from text; redact before you cut text of the server."""
         ...
 
     async def exchange(self, request: Request) -> Response: ...

@@ -1,11 +1,14 @@
-"""What others said, changed wherever it stands in a report; nothing else is."""
+"""Text of other programs, changed wherever it is in a report or an event; fixed words and graphs are not."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.builders import at
+from tests.builders import at, snapshot
 from tests.core.platform.reporting.sample_reports import FINDING, GOOD, SMALL, deployed
+from windlass.core.platform.events import PlanReady
+from windlass.core.platform.model.scopes import parse_scope
+from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.plans import Step, Unmet, Verb
 from windlass.core.platform.reporting import redactable_text, report_documents
 
@@ -31,7 +34,14 @@ def test_every_word_of_others_is_changed_and_none_of_ours() -> None:
     assert after == before.replace("secret", "***")
 
 
-def test_without_evidence_a_component_stays_as_it_is() -> None:
-    report = deployed(SMALL)
-    report = replace(report, components=tuple(replace(each, evidence=None) for each in report.components))
-    assert redactable_text.redact_report(report, str.upper).components == report.components
+def test_a_report_without_secrets_stays_as_it_is() -> None:
+    report = deployed(SMALL, broken=["ceph"])
+    assert redactable_text.redact_report(report, str) == report
+
+
+def test_a_plan_keeps_its_graph() -> None:
+    event = PlanReady(plans.plan_deploy(SMALL, snapshot(), parse_scope("platform")))
+    redacted = redactable_text.redact_event(event, str.upper)
+    assert isinstance(redacted, PlanReady)
+    assert redacted.plan.graph is event.plan.graph
+    assert {step.why for step in redacted.plan.steps} == {step.why.upper() for step in event.plan.steps}

@@ -1,52 +1,44 @@
-"""Redaction of the texts in reports and events that come from Argo CD, the API server or pods."""
+"""Redaction of reports and events: every text in them, because any may come from Argo CD, the API server or pods."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from windlass.core.log_lines import LogLine
-from windlass.core.platform.events import NodeFinished, NodeWaiting
-from windlass.core.platform.gate_values import Failed
-from windlass.core.platform.outcomes import Outcome
+from windlass.core.platform.model.graphs import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from windlass.core.platform.events import Event
-    from windlass.core.platform.reporting.reports import Component, Report
+    from windlass.core.platform.reporting.reports import Report
 
 
 def redact_report(report: Report, redact: Callable[[str], str]) -> Report:
-    """The report with `redact` applied to every external text; names, revisions and numbers are unchanged."""
-    failures = [
-        replace(each, detail=redact(each.detail), diagnostics=tuple(map(redact, each.diagnostics)))
-        for each in report.failures
-    ]
-    return replace(
-        report,
-        components=tuple(_redact_component(each, redact) for each in report.components),
-        failures=tuple(failures),
-        steps=tuple(replace(step, why=redact(step.why)) for step in report.steps),
-        unmet=tuple(replace(each, why=redact(each.why)) for each in report.unmet),
-        compliance=tuple(replace(each, what=redact(each.what)) for each in report.compliance),
-        notices=tuple(map(redact, report.notices)),
-    )
+    redacted: Report = _redact_texts(report, redact)
+    return redacted
 
 
 def redact_event(event: Event, redact: Callable[[str], str]) -> Event:
-    match event:
-        case NodeWaiting():
-            return replace(event, detail=redact(event.detail))
-        case LogLine():
-            return replace(event, message=redact(event.message))
-        case NodeFinished(Outcome(decision=Failed() as failed) as outcome):
-            return NodeFinished(replace(outcome, decision=replace(failed, detail=redact(failed.detail))))
-    return event
+    redacted: Event = _redact_texts(event, redact)
+    return redacted
 
 
-def _redact_component(component: Component, redact: Callable[[str], str]) -> Component:
-    evidence = component.evidence
-    if evidence is None:
-        return component
-    return replace(component, evidence=replace(evidence, health_message=redact(evidence.health_message)))
+def _redact_texts(value: Any, redact: Callable[[str], str]) -> Any:
+    """A copy of the value with `redact` applied to every text in it.
+
+    Members of enumerations are fixed words, and the names in a graph must stay equal to those of the platform.
+    """
+    if isinstance(value, Enum | Graph):
+        return value
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, tuple):
+        return tuple(_redact_texts(each, redact) for each in value)
+    if isinstance(value, Mapping):
+        return {key: _redact_texts(each, redact) for key, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _redact_texts(getattr(value, each.name), redact) for each in fields(value)})
+    return value

@@ -1,0 +1,113 @@
+"""Counts the steps that a backtracking engine takes for a pattern: an assertion about cost that needs no clock.
+
+Only what our patterns use is implemented. Python's engine takes the same steps or fewer.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_PARSER: Any = re._parser  # type: ignore[attr-defined]
+_SINGLE = {"LITERAL", "NOT_LITERAL", "ANY", "IN"}
+_CATEGORIES: dict[str, Callable[[str], bool]] = {
+    "CATEGORY_SPACE": str.isspace,
+    "CATEGORY_NOT_SPACE": lambda character: not character.isspace(),
+    "CATEGORY_DIGIT": str.isdigit,
+    "CATEGORY_WORD": lambda character: character.isalnum() or character == "_",
+}
+
+Item = tuple[Any, Any]
+
+
+def count_steps(pattern: re.Pattern[str], text: str) -> int:
+    """The steps to find all matches of the pattern in the text."""
+    counter = _Counter(text, ignore_case=bool(pattern.flags & re.IGNORECASE))
+    tree, position = _PARSER.parse(pattern.pattern, pattern.flags), 0
+    while position <= len(text):
+        end = next(counter.ends(tree, 0, position), None)
+        position = position + 1 if end is None or end == position else end
+    return counter.steps
+
+
+class _Counter:
+    def __init__(self, text: str, *, ignore_case: bool) -> None:
+        self._text = text
+        self._ignore_case = ignore_case
+        self.steps = 0
+
+    def ends(self, items: Sequence[Item], index: int, position: int) -> Iterator[int]:
+        """Where a match of the items from `index` on may end, in the order of a backtracking engine."""
+        if index == len(items):
+            yield position
+            return
+        for end in self._item_ends(*items[index], position):
+            yield from self.ends(items, index + 1, end)
+
+    def _item_ends(self, operation: Any, argument: Any, position: int) -> Iterator[int]:
+        self.steps += 1
+        match str(operation):
+            case name if name in _SINGLE:
+                yield from (position + 1,) if self._fits(name, argument, position) else ()
+            case "AT":
+                yield from (position,) if self._is_at(str(argument), position) else ()
+            case "SUBPATTERN":
+                yield from self.ends(argument[3], 0, position)
+            case "BRANCH":
+                for branch in argument[1]:
+                    yield from self.ends(branch, 0, position)
+            case "ASSERT_NOT":
+                yield from () if self._is_preceded(argument[1], position) else (position,)
+            case "MAX_REPEAT" | "MIN_REPEAT" as name:
+                least, most, items = argument
+                ends = self._repeat_ends(int(least), int(most), items, position)
+                yield from ends if name == "MIN_REPEAT" else reversed(list(ends))
+            case other:
+                raise NotImplementedError(other)
+
+    def _repeat_ends(self, least: int, most: int, items: Sequence[Item], position: int) -> Iterator[int]:
+        """Shortest first; each repetition takes the first way that fits, which is exact for our patterns."""
+        for number in range(most + 1):
+            if number >= least:
+                yield position
+            end = next(self.ends(items, 0, position), None)
+            if end is None:
+                return
+            position = end
+
+    def _is_at(self, kind: str, position: int) -> bool:
+        if kind == "AT_END_STRING":
+            return position == len(self._text)
+        assert kind == "AT_BOUNDARY"
+        around = [self._text[max(0, position - 1) : position], self._text[position : position + 1]]
+        before, after = (bool(each) and _CATEGORIES["CATEGORY_WORD"](each) for each in around)
+        return before != after
+
+    def _is_preceded(self, items: Sequence[Item], position: int) -> bool:
+        return position > 0 and next(self.ends(items, 0, position - 1), None) is not None
+
+    def _fits(self, name: str, argument: Any, position: int) -> bool:
+        character = self._text[position : position + 1]
+        if not character:
+            return False
+        variants = {character, character.lower(), character.upper()} if self._ignore_case else {character}
+        return any(_is_in(name, argument, variant) for variant in variants)
+
+
+def _is_in(name: str, argument: Any, character: str) -> bool:
+    match name:
+        case "ANY":
+            return True
+        case "LITERAL":
+            return bool(ord(character) == argument)
+        case "NOT_LITERAL":
+            return bool(ord(character) != argument)
+        case "RANGE":
+            return bool(argument[0] <= ord(character) <= argument[1])
+        case "CATEGORY":
+            return _CATEGORIES[str(argument)](character)
+    is_negated = str(argument[0][0]) == "NEGATE"
+    return any(_is_in(str(kind), value, character) for kind, value in argument[is_negated:]) != is_negated
