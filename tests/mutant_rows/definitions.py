@@ -63,4 +63,28 @@ DEFINITION_MUTANTS = (
         "    if False:",
         PARENTS,
     ),
+    Mutant(
+        "a root with automated sync is ours as it is",
+        "INV-2",
+        "argo/cd/root_application.py",
+        '    if (spec.get("syncPolicy") or {}).get("automated") is not None:',
+        "    if False:",
+        PARENTS,
+    ),
+    Mutant(
+        "fields of other clients stay on the root",
+        "INV-2",
+        "operations/deploy.py",
+        "        surplus = root_application.surplus_fields(written, manifest)",
+        "        surplus: RawObject = {}",
+        PARENTS,
+    ),
+    Mutant(
+        "a root without its label is ignored",
+        "INV-2",
+        "argo/cd/root_application.py",
+        "        raise RootLabelMissing(live.metadata.namespace)",
+        '        return ""',
+        PARENTS,
+    ),
 )

@@ -11,7 +11,7 @@ from tests.operations.clusters import after, begin, cluster
 from tests.run_contexts import run_context
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
-from windlass.argo.cd.root_application import NAME, RootApplication
+from windlass.argo.cd.root_application import NAME, RootApplication, RootLabelMissing
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.operations.deploy import deploy
@@ -270,5 +270,67 @@ def test_what_only_git_defines_is_a_notice() -> None:
             ):
                 assert notice in report.notices
                 assert report.summary.exit_code == 0
+
+    clusters.run(main())
+
+
+async def patched_root(w: World, change: dict[str, Any]) -> None:
+    await w.sandbox.client().patch(APPS, NAME, change, "argocd")
+    await after(1)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"syncPolicy": {"automated": {"prune": True}}}, "automated sync was switched on"),
+        ({"project": "other"}, "its project is other, wanted is default"),
+        ({"destination": {"namespace": "elsewhere"}}, "its destination differs"),
+        ({"sources": [{"repoURL": URL, "path": "web", "targetRevision": "main"}]}, "it has several sources"),
+        ({"source": {"directory": {"recurse": True}}}, "its directory differs"),
+    ],
+)
+def test_a_root_that_another_client_changed_is_named_and_written_again(change: dict[str, Any], told: str) -> None:
+    text = f"{NAME}, which defines the Applications, is written first: {told}"
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            before = (await w.sandbox.client().get(APPS, NAME, "argocd"))["spec"]
+            await patched_root(w, {"spec": change})
+            assert text in (await planned(w, root=ROOT)).notices
+            report = await deployed(w, run_id="run-2", root=ROOT)
+            assert text in report.notices
+            assert report.summary.exit_code == 0, report.failures
+            found = (await w.sandbox.client().get(APPS, NAME, "argocd"))["spec"]
+            assert {**found, "syncPolicy": found.get("syncPolicy") or None} == {**before, "syncPolicy": None}
+            assert not (await planned(w, root=ROOT)).notices
+
+    clusters.run(main())
+
+
+def test_a_root_that_lost_its_label_is_refused_before_anything_is_written() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            await patched_root(w, {"metadata": {"labels": None}})
+            writes = w.kube.counts.writes
+            for refused in (planned(w, root=ROOT), deployed(w, run_id="run-2", root=ROOT)):
+                with pytest.raises(RootLabelMissing, match="lacks the label app"):
+                    await refused
+            assert w.kube.counts.writes == writes
+
+    clusters.run(main())
+
+
+def test_another_application_with_the_name_of_the_root_is_a_parent_like_any_other() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            await patched_root(w, {"metadata": {"labels": None}})
+            report = await deployed(w, run_id="run-2", root=RootApplication("https://git.test/other", "main", ".", {}))
+            assert (
+                f"argocd/{NAME} is not managed by windlass: it is used as it is, as any other parent" in report.notices
+            )
+            assert report.summary.exit_code == 0, report.failures
 
     clusters.run(main())

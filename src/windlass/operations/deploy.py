@@ -6,6 +6,7 @@ observe and plan, check permissions, acquire the lock, plan again, sync, verify,
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
@@ -24,6 +25,7 @@ from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import FinalState
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
+from windlass.kube.api_errors import Conflict
 from windlass.operations.object_health import application_assessment, assess_snapshot
 from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.planner import annotated_platform, check_approved_plan
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.objects import RawObject
+    from windlass.kube.client.resources import Ref
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
 
@@ -85,6 +88,8 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     await check_argocd_namespace(run.context.cluster, run.live.applications.view)
     await run.check_identity()
     platform = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
+    if run.request.root is not None:  # refused before the first refresh
+        root_application.foreign_root_notice(run.request.root, run.live.root)
     names = scopes.selected_nodes(run.request.platform, run.request.scope)
     if keys := run.live.keys_to_refresh(names):
         await _check_before_refresh(run, platform)
@@ -176,11 +181,23 @@ async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedR
 
 async def _write_root(run: Run, writer: ApplicationWriter, manifest: RawObject) -> None:
     key = (run.context.argocd_namespace, root_application.NAME)
-    written = await writer.client.apply(APPLICATIONS.named(root_application.NAME, key[0]), manifest)
+    written = await _apply_root(writer, manifest, APPLICATIONS.named(root_application.NAME, key[0]))
     with run.live.applications.watch(key) as watch:
         version, waited = int(written["metadata"]["resourceVersion"]), 0.0
         while waited < ROOT_COMPARISON_TIMEOUT and not _is_compared(watch.current, version):
             waited += 0 if await watch.wait_for_change() else POLL_INTERVAL
+
+
+async def _apply_root(writer: ApplicationWriter, manifest: RawObject, ref: Ref) -> RawObject:
+    """Write the root exactly as defined: an apply leaves the fields in place that other clients added."""
+    while True:
+        written = await writer.client.apply(ref, manifest, force=True)
+        surplus = root_application.surplus_fields(written, manifest)
+        if not surplus:
+            return written
+        version = {"resourceVersion": written["metadata"]["resourceVersion"]}
+        with suppress(Conflict):  # changed again since
+            return await writer.client.patch(ref, {**surplus, "metadata": version})
 
 
 async def _sync_applications(run: Run, writer: ApplicationWriter, planned: PlannedRun) -> tuple[Outcome, ...]:

@@ -132,6 +132,8 @@ def _plan_deploy(
     if request.root is not None:
         is_needed = plans.has_undefined_node(platform, snapshot, request.scope)
         live = applications.get((argocd_namespace, root_application.NAME))
+        if notice := root_application.foreign_root_notice(request.root, live):
+            warnings = (*warnings, notice)
         manifest, change = root_application.root_change(request.root, argocd_namespace, live, is_needed=is_needed)
     if change:
         snapshot = definitions.with_rewritten_parent(snapshot, f"{argocd_namespace}/{root_application.NAME}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from windlass.argo.cd.applications import APPLICATIONS
 from windlass.core.platform.model.snapshots import COMMIT_HASH
+from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from windlass.argo.cd.applications import Application
     from windlass.kube.client.objects import RawObject
@@ -61,8 +64,33 @@ def root_manifest(root: RootApplication, namespace: str) -> RawObject:
     }
 
 
+class RootLabelMissing(WindlassError):
+    """The root follows our repository and path, but has lost the label of Windlass: it may not be written."""
+
+    def __init__(self, namespace: str) -> None:
+        label = ",".join(f"{name}={value}" for name, value in MANAGED_BY_LABELS.items())
+        command = f"kubectl -n {namespace} label application {NAME} {label}"
+        super().__init__(
+            f"{namespace}/{NAME} follows the repository and path of this platform, but lacks the label {label}",
+            hint=f"if windlass should manage it: {command}; nothing was changed",
+        )
+
+
 def is_managed_by_windlass(live: Application) -> bool:
     return all(live.metadata.labels.get(name) == value for name, value in MANAGED_BY_LABELS.items())
+
+
+def foreign_root_notice(root: RootApplication, live: Application | None) -> str:
+    """Notice if another Application has the name of the root; empty otherwise.
+
+    Raises `RootLabelMissing` if it is our root without its label.
+    """
+    if live is None or is_managed_by_windlass(live):
+        return ""
+    sources = (live.spec.sources or [live.spec.source or {}]) if live.spec else []
+    if any((source.get("repoURL"), source.get("path")) == (root.repository, root.path) for source in sources):
+        raise RootLabelMissing(live.metadata.namespace)
+    return f"{live.metadata.namespace}/{NAME} is not managed by windlass: it is used as it is, as any other parent"
 
 
 def root_change(
@@ -75,16 +103,44 @@ def root_change(
     manifest = root_manifest(root, namespace)
     if (live is None and not is_needed) or (live is not None and not is_managed_by_windlass(live)):
         return manifest, ""
-    difference = _difference(live, manifest)
+    difference = "; ".join(_differences(live, manifest["spec"])) if live else "it does not exist"
     return manifest, f"{NAME}, which defines the Applications, is written first: {difference}" if difference else ""
 
 
-def _difference(live: Application | None, manifest: RawObject) -> str:
-    """Empty if the live root matches the manifest."""
-    if live is None:
-        return "it does not exist"
-    old, new = (live.spec.source if live.spec else None) or {}, manifest["spec"]["source"]
-    changed = [name for name in new if old.get(name) != new[name]]
-    if "targetRevision" in changed:
-        return f"it follows {old.get('targetRevision')}, wanted is {new['targetRevision']}"
-    return f"its {', '.join(changed)} differs" if changed else ""
+def surplus_fields(written: RawObject, manifest: RawObject) -> RawObject:
+    """Merge patch that removes what other clients added to sources, destination and automation; empty if nothing."""
+    live, desired = written.get("spec") or {}, manifest["spec"]
+    policy = live.get("syncPolicy") or {}
+    compared = {name: live[name] for name in ("source", "sources", "destination") if live.get(name)}
+    if policy.get("automated") is not None:
+        compared["syncPolicy"] = {"automated": policy["automated"]}
+    surplus = _surplus(compared, {**desired, "syncPolicy": {}})
+    return {"spec": surplus} if surplus else {}
+
+
+def _surplus(live: RawObject, desired: RawObject) -> RawObject:
+    found: RawObject = {}
+    for name, value in live.items():
+        if name not in desired:
+            found[name] = None
+        elif isinstance(value, dict) and isinstance(desired[name], dict) and (inner := _surplus(value, desired[name])):
+            found[name] = inner
+    return found
+
+
+def _differences(live: Application, desired: RawObject) -> Iterator[str]:
+    spec = msgspec.to_builtins(live.spec) if live.spec else {}
+    old, new = spec.get("source") or {}, desired["source"]
+    changed = [name for name in {**new, **old} if old.get(name) != new.get(name) and (name in new or old[name])]
+    if spec.get("sources"):
+        yield "it has several sources"
+    elif "targetRevision" in changed:
+        yield f"it follows {old.get('targetRevision')}, wanted is {new['targetRevision']}"
+    elif changed:
+        yield f"its {', '.join(changed)} differs"
+    if spec.get("project") != desired["project"]:
+        yield f"its project is {spec.get('project')}, wanted is {desired['project']}"
+    if {name: value for name, value in (spec.get("destination") or {}).items() if value} != desired["destination"]:
+        yield "its destination differs"
+    if (spec.get("syncPolicy") or {}).get("automated") is not None:
+        yield "automated sync was switched on"
