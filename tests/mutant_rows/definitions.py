@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutant_rows import Mutant
 
 PARENTS = "operations/test_parents.py"
+NESTED = "operations/test_nested_parents.py"
 
 DEFINITION_MUTANTS = (
     Mutant(
@@ -86,5 +87,29 @@ DEFINITION_MUTANTS = (
         "        raise RootLabelMissing(live.metadata.namespace)",
         '        return ""',
         PARENTS,
+    ),
+    Mutant(
+        "an empty selection is everything",
+        "INV-1",
+        "argo/cd/sync_step.py",
+        "        if everything and not non_nodes:",
+        "        if False:",
+        NESTED,
+    ),
+    Mutant(
+        "children of an outdated parent look in sync",
+        "INV-1",
+        "core/platform/planning/plans.py",
+        "        if name in outdated and not failed:",
+        "        if False:",
+        NESTED,
+    ),
+    Mutant(
+        "a parent is synced before it is known what it defines",
+        "INV-1",
+        "argo/cd/sync_step.py",
+        "_wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)",
+        "_wait_before_sync(state, revisions)",
+        NESTED,
     ),
 )

@@ -25,6 +25,8 @@ class ArgoObjects:
     unanswered: Collection[ObjectKey] = ()
     """Applications that Argo CD was asked to compare again, and did not."""
     argocd_namespace: str = "argocd"
+    nodes: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """Names of the nodes of the platform."""
 
 
 class _Link(NamedTuple):
@@ -81,7 +83,8 @@ class Definitions:
         key = (ref.namespace, ref.name)
         application = self._objects.applications.get(key)
         if ref.kind is ArgoKind.APPLICATION and application is not None:
-            return replace(parse_parent(application), is_answering=key not in self._objects.unanswered)
+            is_answering, node = key not in self._objects.unanswered, self._objects.nodes.get(key, "")
+            return replace(parse_parent(application), is_answering=is_answering, node=node)
         problem = self._objects.set_problems.get(key, "") if ref.kind is ArgoKind.APPLICATION_SET else ""
         return ParentApplication(*key, is_automated=True, kind=str(ref.kind), problem=problem)
 

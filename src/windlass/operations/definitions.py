@@ -10,7 +10,7 @@ from windlass.argo.definitions import ArgoObjects, Definitions
 from windlass.kube.api_errors import KubeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.kube.client.readers import KubeReader
@@ -30,11 +30,11 @@ class DefinitionReader:
     _read_at: float | None = None
 
     async def definitions(
-        self, applications: Mapping[ObjectKey, Application], nodes: Iterable[ObjectKey], argocd_namespace: str
+        self, applications: Mapping[ObjectKey, Application], nodes: Mapping[ObjectKey, str], argocd_namespace: str
     ) -> Definitions:
         if any(key in applications and owner_set_name(applications[key].metadata) for key in nodes):
             await self._read_sets()
-        return Definitions(ArgoObjects(applications, self._problems, self.unanswered, argocd_namespace))
+        return Definitions(ArgoObjects(applications, self._problems, self.unanswered, argocd_namespace, nodes))
 
     async def _read_sets(self) -> None:
         now = self.reader.clock.monotonic()

@@ -216,6 +216,7 @@ async def _sync_applications(run: Run, writer: ApplicationWriter, planned: Plann
         nodes=planned.platform.applications,
         parents=planned.snapshot.parents,
         failures=planned.plan.failures,
+        outdated_parents=planned.plan.outdated_parents,
         observe_definitions=run.live.observe_definitions,
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.application_resources import kinds_with_health, out_of_sync_resources
+from windlass.argo.cd.application_resources import kinds_with_health, parse_own_state
 from windlass.argo.cd.applications import (
     APPLICATIONS,
     GROUP,
     Application,
     NotServed,
     ObjectKey,
-    parse_application,
     project_name,
 )
 from windlass.argo.cd.hooks import hook_resources
@@ -30,7 +29,6 @@ from windlass.core.platform.model.snapshots import (
     ResourceKind,
     ResourceState,
     Snapshot,
-    SyncStatus,
 )
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, KubeError, NotFound
@@ -218,9 +216,9 @@ async def build_observation(
     keys = {name: _application_key(cluster, ref) for name, ref in refs.items() if isinstance(ref, ApplicationRef)}
     present = {name: applications[key] for name, key in keys.items() if key in applications}
     resources = {name: ref for name, ref in refs.items() if isinstance(ref, ResourceRef)}
-    states: dict[str, NodeState] = {name: parse_application(application) for name, application in present.items()}
+    nodes = frozenset(keys.values())
+    states: dict[str, NodeState] = {name: parse_own_state(each, nodes) for name, each in present.items()}
     states |= await _resource_states(cluster, resources)
-    states |= _states_without_children(present, states, keys)
     snapshot = await with_definitions(cluster, platform, Snapshot(taken_at, states), applications)
     return Observation(snapshot, _assessed_kinds(present.values()), present)
 
@@ -246,7 +244,8 @@ async def with_definitions(
     targets = {name: node.target for name, node in platform.applications.items()}
     keys = {name: _application_key(cluster, ref) for name, ref in targets.items() if isinstance(ref, ApplicationRef)}
     known, namespace = frozenset(keys.values()), cluster.argocd_namespace
-    definitions = await cluster.definitions.definitions(applications, known, namespace)
+    names = {key: name for name, key in keys.items()}
+    definitions = await cluster.definitions.definitions(applications, names, namespace)
     platform_parents = definitions.platform_parents(known, (namespace, root_application.NAME))
     unknown = definitions.unknown_applications(known, platform_parents)
     return replace(
@@ -264,20 +263,6 @@ def _are_all_compared(snapshot: Snapshot) -> bool:
     """Whether every node that exists shows what it defines."""
     states = [state for state in snapshot.states.values() if isinstance(state, ApplicationState)]
     return not any(state.comparison_problem for state in states)
-
-
-def _states_without_children(
-    applications: Mapping[str, Application], states: Mapping[str, NodeState], keys: Mapping[str, ObjectKey]
-) -> dict[str, NodeState]:
-    """Count a parent as Synced if only child nodes are out of sync: these are synced in their own turn."""
-    changed: dict[str, NodeState] = {}
-    for name, application in applications.items():
-        state = states[name]
-        if isinstance(state, ApplicationState) and state.sync is SyncStatus.OUT_OF_SYNC:
-            rows = out_of_sync_resources(application, exclude=frozenset(keys.values()))
-            if not rows and out_of_sync_resources(application, exclude=()):
-                changed[name] = replace(state, sync=SyncStatus.SYNCED)
-    return changed
 
 
 def _application_key(cluster: ObservedCluster, ref: ApplicationRef) -> ObjectKey:

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.core.platform.model.snapshots import (
-    ResourceKind,
-    SyncStatus,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
-    from windlass.kube.client.objects import RawObject
 from windlass.argo.cd.applications import (
     _NO_STATUS,
     APPLICATIONS,
@@ -20,8 +12,15 @@ from windlass.argo.cd.applications import (
     ManagedResource,
     ObjectKey,
     ResourceResult,
+    parse_application,
     resource_kind,
 )
+from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind, SyncStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from windlass.kube.client.objects import RawObject
 
 
 def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
@@ -75,6 +74,15 @@ def out_of_sync_resources(application: Application, *, exclude: Container[Object
         for row in rows
         if not (_is_application(row) and (row.namespace or default_namespace, row.name or "") in exclude)
     ]
+
+
+def parse_own_state(application: Application, nodes: Container[ObjectKey]) -> ApplicationState:
+    """The state of the Application; Synced if only nodes that it defines are out of sync: these have their own turn."""
+    state = parse_application(application)
+    is_out_of_sync = state.sync is SyncStatus.OUT_OF_SYNC and out_of_sync_resources(application, exclude=())
+    if is_out_of_sync and not out_of_sync_resources(application, exclude=nodes):
+        return replace(state, sync=SyncStatus.SYNCED)
+    return state
 
 
 def _operation_resource(row: ManagedResource) -> RawObject:

@@ -255,6 +255,10 @@ def parse_parent(application: Application) -> ParentApplication:
         is_automated=state.is_automated,
         last_run_revisions=state.operation.revisions if state.operation and state.operation.run_id else (),
         problem=state.comparison_problem,
+        is_settled=state.operation is not None
+        and not state.operation_requested
+        and state.operation.is_finished
+        and state.operation.revisions == state.revisions,
     )
 
 

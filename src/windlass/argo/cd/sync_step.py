@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_resources import out_of_sync_resources
+from windlass.argo.cd.application_resources import child_applications, out_of_sync_resources, parse_own_state
 from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import ObjectKey, parse_application, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
@@ -26,9 +26,15 @@ from windlass.core.platform.gate_values import (
     Wait,
 )
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
-from windlass.core.platform.model.snapshots import ApplicationState, ParentApplication, Snapshot, desired_revisions
+from windlass.core.platform.model.snapshots import (
+    ApplicationState,
+    ParentApplication,
+    Snapshot,
+    SyncStatus,
+    desired_revisions,
+)
 from windlass.core.platform.outcomes import StepResult
-from windlass.core.platform.planning.definitions import definition_failure
+from windlass.core.platform.planning.definitions import definition_failure, parent_failure
 from windlass.core.platform.planning.plans import Verb, sync_reason
 from windlass.kube.api_errors import KubeError
 
@@ -80,6 +86,8 @@ class SyncContext:
     """Parent Application of each node, as of the plan."""
     failures: Mapping[str, Failed]
     """Why the steps with the verb `fail` fail."""
+    outdated_parents: Mapping[str, ParentApplication]
+    """By node: the parent that must be updated before the definition of the node is known."""
     observe_definitions: Callable[[], Awaitable[Snapshot]]
     """Parents of all nodes, as of now."""
 
@@ -172,31 +180,56 @@ class _SyncAttempt:
     async def _ensure_defined(self, key: ObjectKey, watch: ApplicationWatch) -> Failed | None:
         """Wait until the Application exists as its parent defines it; sync the parent if needed. `None` on success."""
         planned_parent = self._context.parents.get(self._node.name)
-        is_outdated = (
-            planned_parent is not None
-            and not planned_parent.is_child_in_sync
-            and key not in self._parent_sync.synced_children
-        )
-        sync_requested = False
-        while watch.current is None or (is_outdated and not sync_requested):
+        if self._node.name in self._context.outdated_parents:
+            followed = await self._follow_parents()
+            if isinstance(followed, Failed):
+                return followed
+            planned_parent = followed
+        sync_requested = key in self._parent_sync.synced_children
+        while True:
             snapshot = await self._context.observe_definitions()
             parent = planned_parent or snapshot.parents.get(self._node.name)
+            if parent and parent.is_automated:
+                parent = snapshot.parents.get(self._node.name) or parent
+            if watch.current is not None and (parent is None or sync_requested or not parent.updates_child):
+                return None
             if parent and not parent.is_automated and not sync_requested:
                 sync_requested = True
                 self._report_wait(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
                 if failure := await self._parent_sync.sync_child(parent, key):
                     return Failed(Reason.OPERATION_FAILED, failure)
-            if watch.current is None:
-                if failed := self._parent_failure(snapshot):
-                    return failed
-                detail = f"{parent}, which defines it, has not created it" if parent else "no Application defines it"
-                if self._is_timed_out():
-                    return Failed(Reason.ABSENT if parent else Reason.NOT_DEFINED, detail, is_final=True)
-                self._report_wait(Wait(Reason.ABSENT, detail))
-                await watch.wait_for_change()
-            elif parent is None or parent.is_automated:
-                break
-        return None
+                continue
+            if failed := self._parent_failure(snapshot):
+                return failed
+            detail = f"{parent}, which defines it, has not updated it" if parent else "no Application defines it"
+            if self._is_timed_out():
+                return Failed(Reason.ABSENT if parent else Reason.NOT_DEFINED, detail, is_final=True)
+            self._report_wait(Wait(Reason.ABSENT, detail))
+            await watch.wait_for_change()
+
+    async def _follow_parents(self) -> ParentApplication | Failed | None:
+        """Wait until its parents are as defined; sync those that are not nodes. Return its parent as of then."""
+        while True:
+            snapshot = await self._context.observe_definitions()
+            parent = snapshot.parents.get(self._node.name)
+            outdated = next((each for each in parent.lineage if self._is_outdated(each)), None) if parent else None
+            if outdated is None and (parent is None or parent_failure(parent) is None):
+                return parent
+            above = outdated.parent if outdated and not outdated.node else None
+            if outdated and above and not above.is_automated and parent_failure(above) is None:
+                if failure := await self._parent_sync.sync_child(above, (outdated.namespace, outdated.name)):
+                    return Failed(Reason.OPERATION_FAILED, failure)
+                continue
+            detail = f"{outdated or parent}, which defines it, is not up to date"
+            if failed := self._parent_failure(snapshot):
+                return failed
+            if self._is_timed_out():
+                return Failed(Reason.PARENT_BROKEN, detail, is_final=True, cause=str(outdated or parent))
+            self._report_wait(Wait(Reason.NOT_COMPARED, detail))
+            await self._context.clock.sleep(POLL_INTERVAL)
+
+    def _is_outdated(self, parent: ParentApplication) -> bool:
+        return parent.is_outdated and (parent.namespace, parent.name) not in self._parent_sync.synced_children
 
     def _parent_failure(self, snapshot: Snapshot) -> Failed | None:
         """Failure if its parent is broken after the grace period, in which that may resolve."""
@@ -208,20 +241,21 @@ class _SyncAttempt:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
         watch.catch_up()  # the parent may have changed it just now
         while watch.current is not None:
-            state = parse_application(watch.current)
+            state = parse_own_state(watch.current, self._node_keys)
             revisions = desired_revisions(state)
-            wait = _wait_before_sync(state, revisions)
+            wait = _wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
             if wait is None:
-                if not sync_reason(state, revisions):
+                resources = self._own_resources(watch.current)
+                if resources is None or not sync_reason(state, revisions):
                     return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
-                request = SyncRequest(revisions, self._context.run_id, self._non_node_resources(watch))
+                request = SyncRequest(revisions, self._context.run_id, resources)
                 response = await self._context.writer.try_sync(watch.current, request)
                 if isinstance(response, str):
                     return Failed(Reason.OPERATION_FAILED, response)
                 if response is not None:
                     history = gates.start_history(state, self._context.now())
                     watch.record_write(response)
-                    history = gates.extend_history(history, parse_application(response), self._context.now())
+                    history = gates.extend_history(history, self._own_state(response), self._context.now())
                     return await self._await_gate(watch, history, revisions, self._context.run_id)
             elif failed := self._timeout_failure(state, wait):
                 return failed
@@ -240,16 +274,39 @@ class _SyncAttempt:
             return Failed(wait.reason, detail, is_final=wait.reason is Reason.DELETING)
         return None
 
-    def _non_node_resources(self, watch: ApplicationWatch) -> tuple[dict[str, str], ...]:
-        """Out-of-sync resources that are not nodes; empty, which syncs everything, if none or all of them are nodes.
+    def _own_state(self, application: Application | None) -> ApplicationState | None:
+        return None if application is None else parse_own_state(application, self._node_keys)
+
+    def _own_resources(self, application: Application) -> tuple[dict[str, str], ...] | None:
+        """What to sync: empty for everything, `None` if only nodes that it defines are out of sync.
 
         Nodes that the Application defines are left out because they have sync steps of their own.
         """
-        application = watch.current
-        assert application is not None
         everything = out_of_sync_resources(application, exclude=())
         non_nodes = out_of_sync_resources(application, exclude=self._node_keys)
+        if everything and not non_nodes:
+            return None
         return tuple(non_nodes) if len(non_nodes) < len(everything) else ()
+
+    def _wait_for_comparison(self, application: Application, state: ApplicationState) -> Wait | None:
+        """Why it is not known which nodes the Application defines at its new revision; `None` if it is, or has none.
+
+        A sync of everything would update them before their turn.
+        """
+        is_compared = state.revisions == desired_revisions(state) and state.compared_sources == state.sources
+        if (is_compared and state.sync is not SyncStatus.UNKNOWN) or not self._may_define_nodes(application):
+            return None
+        return Wait(Reason.NOT_COMPARED, "Argo CD has not compared it with its new sources")
+
+    def _may_define_nodes(self, application: Application) -> bool:
+        """Whether it defines nodes now, or there are nodes that nothing defines yet."""
+        view, parents = self._context.applications.view, self._context.parents
+        has_children = any(child in self._node_keys for child, _ in child_applications(application))
+        return has_children or any(
+            self._context.object_key(node.target) not in view and name not in parents
+            for name, node in self._context.nodes.items()
+            if isinstance(node.target, ApplicationRef)
+        )
 
     async def _await_gate(
         self, watch: ApplicationWatch, history: GateHistory, revisions: tuple[str, ...], run_id: str
@@ -258,7 +315,7 @@ class _SyncAttempt:
         target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
         while True:
             now = self._context.now()
-            latest = gates.extend_history(history, watch.state, now)
+            latest = gates.extend_history(history, self._own_state(watch.current), now)
             takeover = takeovers.check_gate_takeover(target, latest, now)
             decision, history = (takeover, latest) if takeover else await self._evaluate_gate(target, history, watch)
             if isinstance(decision, Open):
@@ -279,7 +336,7 @@ class _SyncAttempt:
             assert watch.current is not None
             return await self._context.assess(self._node, watch.current, state)
 
-        return await evaluate_with_objects(target, history, watch.state, assess, self._context.now)
+        return await evaluate_with_objects(target, history, self._own_state(watch.current), assess, self._context.now)
 
     async def _request_refresh(self, watch: ApplicationWatch) -> bool:
         """Request a refresh; return whether the request was written."""

@@ -71,7 +71,8 @@ def _sync_reason_while_awaited(target: GateTarget, history: GateHistory, state: 
         return ""
     is_full_sync = not operation.is_partial and operation.revisions == target.revisions
     is_new = operation != shown_operation(history.initial) and operation.is_finished
-    if is_new and not (operation.is_automated or is_full_sync):
+    is_ours = operation.run_id is not None  # only this run holds the lock: it has synced a child
+    if is_new and not (operation.is_automated or is_full_sync or is_ours):
         return describe_foreign_operation(operation)
     if state.sync is SyncStatus.UNKNOWN or may_predate_sync(history, state, now):
         return ""

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import NEW, NOW, OLD, platform, source, state
 from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.health import Health
-from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.model.scopes import Scope, parse_scope
 from windlass.core.platform.model.snapshots import (
     MAX_MESSAGE_LENGTH,
     Condition,
@@ -166,3 +166,47 @@ def test_one_failure_for_all_that_a_parent_defines() -> None:
         Failure("argocd/root", "ParentBroken", detail, ("next", "web")),
         Failure("thing", "Absent", "it does not exist", ()),
     )
+
+
+OUTDATED = replace(ROOT, is_child_in_sync=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "middle", "steps"),
+    [
+        ("web: ; middle:", "platform", "middle", {"middle": (), "web": ("middle",)}),
+        ("web: ; other:", "platform", "", {"web": ()}),
+        ("web: ; middle:", "app:web", "middle", {}),
+        ("middle: web; web:", "platform", "middle", {"middle": ()}),
+    ],
+    ids=["a node", "not a node", "outside the scope", "a node that depends on its child"],
+)
+def test_what_an_outdated_parent_defines_is_planned_after_it(
+    text: str, scope: str, middle: str, steps: dict[str, tuple[str, ...]]
+) -> None:
+    made = platform(text)
+    parents = {"web": nested(OUTDATED, node=middle), **({"middle": OUTDATED} if middle else {})}
+    found = Snapshot(NOW, {name: state() for name in made.applications}, parents)
+    plan = plans.plan_deploy(made, found, parse_scope(scope))
+    assert {step.name: step.after for step in plan.steps} == steps
+    if "web" in steps:
+        web = next(step for step in plan.steps if step.name == "web")
+        assert (web.why, web.revisions) == ("argocd/middle, which defines it, is updated first", ())
+
+
+def test_what_left_an_outdated_parent_may_come_back() -> None:
+    assert definition_failure("web", seen(nested(OUTDATED, defines_child=False))) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "updates"),
+    [
+        ({}, False),
+        ({"is_child_in_sync": False}, True),
+        ({"is_child_in_sync": False, "defines_child": False}, False),
+        ({"is_child_in_sync": False, "is_automated": True, "is_settled": True}, False),
+        ({"is_child_in_sync": False, "is_automated": True, "is_settled": False}, True),
+    ],
+)
+def test_whether_a_parent_updates_its_child(changes: dict[str, Any], updates: bool) -> None:
+    assert replace(ROOT, **changes).updates_child is updates

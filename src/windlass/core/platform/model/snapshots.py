@@ -218,12 +218,26 @@ class ParentApplication:
     """Why it is not known what it defines at the wanted revision; empty if that is known."""
     is_answering: bool = True
     """Argo CD answered the last request to compare it."""
+    is_settled: bool = True
+    """Its last operation was at the revisions of its last comparison: it will not update its children by itself."""
+    node: str = ""
+    """The node of the platform that it is; empty if it is none."""
     parent: ParentApplication | None = None
     """What defines it; `None` if nothing does, or a cycle leads back here."""
 
     def __str__(self) -> str:
         key = f"{self.namespace}/{self.name}"
         return key if self.kind == "Application" else f"{self.kind} {key}"
+
+    @property
+    def is_outdated(self) -> bool:
+        """Its own definition has changed, so what it defines is known only after it was updated."""
+        return self.parent is not None and self.parent.updates_child
+
+    @property
+    def updates_child(self) -> bool:
+        """The child is not as it defines it, and a sync changes that, or it will by itself."""
+        return not self.is_child_in_sync and self.defines_child and not (self.is_automated and self.is_settled)
 
     @property
     def lineage(self) -> tuple[ParentApplication, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import Failed, Reason
+from windlass.core.platform.model.graphs import Graph
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -33,10 +34,10 @@ def definition_failure(name: str, snapshot: Snapshot) -> Failed | None:
         return failed
     if name in snapshot.unanswered:
         return Failed(Reason.NOT_ANSWERING, "Argo CD did not answer the request to compare it again", is_final=True)
-    if parent:
+    if parent and not any(each.is_outdated for each in parent.lineage):
         detail = f"{parent} does not define it any more: it is not in git"
         return None if parent.defines_child else Failed(Reason.NOT_DEFINED, detail, is_final=True)
-    return None if name in snapshot.states else _absent_failure(snapshot)
+    return None if parent or name in snapshot.states else _absent_failure(snapshot)
 
 
 def _absent_failure(snapshot: Snapshot) -> Failed | None:
@@ -56,6 +57,26 @@ def parent_failure(parent: ParentApplication) -> Failed | None:
         if each.problem:
             return Failed(Reason.PARENT_BROKEN, f"{each}: {each.problem}", is_final=True, cause=str(each))
     return None
+
+
+def with_outdated_parents(
+    graph: Graph, snapshot: Snapshot, names: Collection[str]
+) -> tuple[Graph, dict[str, ParentApplication]]:
+    """The graph in which nodes also depend on parents that are updated in this run; and these parents, by node.
+
+    A parent outside `names` is not updated, nor is one that depends on the node itself before the node's turn.
+    """
+    outdated: dict[str, ParentApplication] = {}
+    for name in sorted(names):
+        parent, later = snapshot.parents.get(name), graph.reversed().closure([name])
+        movable = [each for each in parent.lineage if not each.node or each.node in names] if parent else []
+        first = next((each for each in movable if each.is_outdated and each.node not in later), None)
+        if first is None:
+            continue
+        outdated[name] = first
+        above = {each.node for each in movable if each.node} - later
+        graph = Graph.build({**graph.dependencies, name: {*graph.dependencies[name], *above}})
+    return graph, outdated
 
 
 def with_rewritten_parent(snapshot: Snapshot, name: str) -> Snapshot:

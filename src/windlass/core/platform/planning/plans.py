@@ -23,7 +23,7 @@ from windlass.core.platform.model.snapshots import (
 )
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
-from windlass.core.platform.planning.definitions import definition_failure
+from windlass.core.platform.planning.definitions import definition_failure, with_outdated_parents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import ApplicationNode, Platform
     from windlass.core.platform.model.graphs import CriticalPath
     from windlass.core.platform.model.scopes import Scope
+    from windlass.core.platform.model.snapshots import ParentApplication
 
 
 class Verb(StrEnum):
@@ -75,6 +76,8 @@ class Plan:
     makespan: timedelta
     failures: Mapping[str, Failed] = field(default_factory=dict)
     """Why each step with the verb `fail` fails."""
+    outdated_parents: Mapping[str, ParentApplication] = field(default_factory=dict)
+    """By node: the parent that must be updated before the definition of the node is known."""
 
     @property
     def is_empty(self) -> bool:
@@ -114,13 +117,22 @@ def plan_deploy(
 ) -> Plan:
     """`resolved_revisions`: revisions that this run resolved; for other nodes, those that the Application specifies."""
     resolved = resolved_revisions or {}
+    names = scopes.selected_nodes(platform, scope) - platform.resource_nodes
+    graph, outdated = with_outdated_parents(platform.graph, snapshot, names)
+
+    def required_action(name: str) -> PlannedAction | None:
+        failed = definition_failure(name, snapshot) if name in names else None
+        if name in outdated and not failed:
+            return Verb.SYNC, f"{outdated[name]}, which defines it, is updated first", ()
+        return failed or _deploy_action(platform.applications[name], snapshot, resolved.get(name))
+
     rules = _PlanRules(
-        platform.graph,
+        graph,
         checked_nodes=platform.graph.names,
-        required_action=lambda name: _deploy_action(platform.applications[name], snapshot, resolved.get(name)),
+        required_action=required_action,
         blocking_problem=lambda name: _node_problem(platform.applications[name], snapshot),
     )
-    return _build_plan(platform, scope, rules)
+    return replace(_build_plan(platform, scope, rules), outdated_parents=outdated)
 
 
 def plan_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
@@ -176,11 +188,9 @@ def _deploy_action(
     state, parent = snapshot.states.get(application.name), snapshot.parents.get(application.name)
     if isinstance(application.target, ResourceRef):
         return (Verb.AWAIT, why, ()) if (why := _node_problem(application, snapshot)) else None
-    if failed := definition_failure(application.name, snapshot):
-        return failed
     if not isinstance(state, ApplicationState):
         return Verb.SYNC, DOES_NOT_EXIST, parent.revisions if parent else ()
-    if parent and not (parent.is_child_in_sync or parent.is_automated):
+    if parent and parent.updates_child:
         return Verb.SYNC, f"its definition in {parent} has changed", parent.revisions
     revisions = desired_revisions(state) if resolved is None else resolved
     if why := sync_reason(state, revisions):
