@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.mutant_rows import Mutant
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
+from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
 
 HERE = Path(__file__).parents[1]
 SOURCE = Path("src/windlass")
@@ -156,10 +157,11 @@ MUTANTS = (
     ),
     Mutant(
         "an Application takes all along", "INV-5", "argo/cd/removal_step.py",
-        "        if not present.objects:",
+        "        if not present.objects and not present.unreadable:",
         "        if present:",
         f"{REVERSE}::test_what_an_application_left_behind_is_waited_for",
     ),
+    *TEARDOWN_MUTANTS,
     Mutant(
         "syncs what is right", "INV-6", "core/platform/planning/plans.py",
         "    if state.sync is SyncStatus.SYNCED or is_drifting(state, desired):",

@@ -49,17 +49,18 @@ def test_a_scope_that_others_depend_on_is_refused_without_a_write(stage: Stage) 
 
 
 def test_what_an_application_left_behind_is_waited_for() -> None:
-    """Somebody takes Argo CD's finalizer off `top` as soon as it is to go, and later deletes by hand what it made."""
+    """Another client takes Argo CD's finalizer off `top` as soon as it is to go; what it made is held for a minute."""
 
     async def story(play: Play) -> list[str]:
         assert (await play.run(Act())).report is not None
         calls, store = play.sandbox.client(), play.sandbox.server.store
         play.argocd.delays.start = 5.0
+        await calls.patch("configmaps", "top", {"metadata": {"finalizers": ["example.org/held"]}}, "default")
 
         async def freed() -> None:
             await calls.patch(APPLICATIONS, "top", {"metadata": {"finalizers": None}}, "argocd")
             await play.sandbox.clock.sleep(60)
-            await calls.delete("configmaps", "top", "default")
+            await calls.patch("configmaps", "top", {"metadata": {"finalizers": None}}, "default")
 
         def hear(change: StoreChange) -> None:
             if change.new.name == "top" and "deletionTimestamp" in change.new.load()["metadata"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.simulation.witnesses import LEASES
+from tests.simulation.witnesses import LEASES, MADE
 from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WRITTEN = {
     Action.DEPLOY: ("applications.", "leases."),
-    Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes"),
+    Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes", *MADE),
 }
 """The kinds that a run may write to."""
 

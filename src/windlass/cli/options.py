@@ -39,6 +39,12 @@ report_format_option = click.option(
 take_over_option = click.option(
     "--take-over", is_flag=True, help="Run although the cluster is recorded as another environment or platform."
 )
+delete_foreign_option = click.option(
+    "--delete-foreign",
+    metavar="NODE",
+    multiple=True,
+    help="Remove this application even if objects that are not the platform's are destroyed with it. Repeatable.",
+)
 output_format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from windlass.argo.cd.root_application import RootApplication
 from windlass.argo.health import assessment, scripts
 from windlass.core.platform.identity import EMBEDDED_PLATFORM
+from windlass.core.platform.model.scopes import known_nodes
 from windlass.core.platform.reporting.report_text import format_duration
 from windlass.errors import OutOfTime
 from windlass.kube.client.readers import JSON_HEADERS, KubeReader
@@ -24,7 +25,7 @@ from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE, ObservedCl
 from windlass.operations.planner import RunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
     from datetime import datetime, timedelta
 
     from windlass.core.platform.planning.plan_documents import ApprovedPlan
@@ -110,7 +111,12 @@ async def server_clock(calls: CallSender) -> Callable[[], datetime]:
 
 
 def run_request(
-    settings: Settings, action: Action, approved_plan: ApprovedPlan | None = None, *, takes_over: bool = False
+    settings: Settings,
+    action: Action,
+    approved_plan: ApprovedPlan | None = None,
+    *,
+    takes_over: bool = False,
+    delete_foreign: Iterable[str] = (),
 ) -> RunRequest:
     root = settings.root
     return RunRequest(
@@ -124,4 +130,5 @@ def run_request(
         volume_policy=settings.volume_policy,
         platform_file=settings.platform_path or EMBEDDED_PLATFORM,
         takes_over=takes_over,
+        delete_foreign=known_nodes(settings.platform, delete_foreign),
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from windlass.kube.api_errors import ApiError, NotFound
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound, Unauthorized, Unreachable
 from windlass.kube.client.objects import ObjectMeta, TypedObject
 
 if TYPE_CHECKING:
@@ -29,11 +29,24 @@ class ListedObject(NamedTuple):
     metadata: ObjectMeta
 
 
+class UnlistedCollection(NamedTuple):
+    """A collection that could not be listed, so that its objects are unknown."""
+
+    ref: Ref
+    error: KubeError
+
+    @property
+    def is_permanent(self) -> bool:
+        """Listing it again would fail in the same way."""
+        return not isinstance(self.error, TRANSIENT_ERRORS)
+
+
 @dataclass(frozen=True, slots=True)
 class InventoryListing:
     objects: tuple[ListedObject, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    """Collections and groups that could not be listed."""
+    unlisted: tuple[UnlistedCollection, ...] = ()
+    unavailable_groups: tuple[str, ...] = ()
+    """Group versions whose API server does not respond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +54,41 @@ class ClusterInventory:
     reader: KubeReader
     discovery: Discovery
 
-    async def list_all(self) -> InventoryListing:
-        """List every object of every kind that can be listed."""
+    async def list_all(self, namespace: str = "") -> InventoryListing:
+        """List every object of every kind that can be listed, or those in one namespace."""
         kinds: dict[tuple[str, str], Resource] = {}
         for resource in self.discovery.resources:
             is_stored = resource.kind not in TRANSIENT_KINDS and resource.group not in METRICS_GROUPS
-            if is_stored and "list" in resource.verbs:
+            if is_stored and "list" in resource.verbs and (resource.namespaced or not namespace):
                 kinds.setdefault((resource.group, resource.plural), resource)
-        listing = await self.list_collections(resource.everywhere for resource in kinds.values())
-        return InventoryListing(listing.objects, (*listing.unreadable, *self.discovery.unavailable))
+        listing = await self.list_collections(
+            resource.in_namespace(namespace) if namespace else resource.everywhere for resource in kinds.values()
+        )
+        unavailable = [each for each in self.discovery.unavailable if each.rpartition("/")[0] not in METRICS_GROUPS]
+        return replace(listing, unavailable_groups=tuple(unavailable))
 
     async def list_collections(self, refs: Iterable[Ref]) -> InventoryListing:
+        """List these collections. Raises only if the server is unreachable or rejects the credentials."""
         async with asyncio.TaskGroup() as tasks:
-            reads = [(ref, tasks.create_task(self._list_metadata(ref), name=f"list {ref}")) for ref in refs]
-        results = [(ref, task.result()) for ref, task in reads]
-        objects = [each for _, listed in results for each in listed or ()]
-        return InventoryListing(tuple(objects), tuple(str(ref) for ref, listed in results if listed is None))
+            reads = [tasks.create_task(self._list_metadata(ref), name=f"list {ref}") for ref in refs]
+        results = [task.result() for task in reads]
+        unlisted = [result for result in results if isinstance(result, UnlistedCollection)]
+        for collection in unlisted:
+            if isinstance(collection.error, Unauthorized | Unreachable):
+                raise collection.error
+        objects = [each for result in results if not isinstance(result, UnlistedCollection) for each in result]
+        return InventoryListing(tuple(objects), tuple(unlisted))
 
     def is_unavailable(self, group: str) -> bool:
         """Whether the API server of this group does not respond, so that its objects are unknown."""
         return any(version.rpartition("/")[0] == group for version in self.discovery.unavailable)
 
-    async def _list_metadata(self, ref: Ref) -> list[ListedObject] | None:
-        """`None` if the list is refused or fails. A kind that is no longer served has no objects."""
+    async def _list_metadata(self, ref: Ref) -> list[ListedObject] | UnlistedCollection:
+        """A kind that is no longer served has no objects."""
         try:
             listing = await self.reader.list_metadata(ref, PartialObjectMetadata)
         except NotFound:
             return []
-        except ApiError:
-            return None
+        except KubeError as error:
+            return UnlistedCollection(ref, error)
         return [ListedObject(ref.resource, item.metadata) for item in listing.items]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
 from windlass.argo.cd.applications import APPLICATIONS, Application
+from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
@@ -14,9 +15,16 @@ from windlass.core.platform.teardown.volumes import volume_notices
 from windlass.kube.api_errors import NotFound
 from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.observation import check_argocd_namespace, list_applications
-from windlass.operations.planner import check_approved_plan, parent_removal_notices, plan_run, planned_root
+from windlass.operations.planner import (
+    NO_OBJECTS,
+    check_approved_plan,
+    parent_removal_notices,
+    plan_run,
+    planned_root,
+)
 from windlass.operations.teardown.affected_volumes import check_policy, find_affected_volumes
 from windlass.operations.teardown.cluster_objects import open_cluster_objects
+from windlass.operations.teardown.foreign_objects import ForeignObjectFinder
 from windlass.operations.teardown.inventory import build_inventory
 
 if TYPE_CHECKING:
@@ -26,6 +34,8 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
     from windlass.operations.observation import ApplicationsByKey, ObservedCluster
     from windlass.operations.planner import PlannedRun, RunRequest
+    from windlass.operations.teardown.cluster_objects import ClusterObjects
+    from windlass.operations.teardown.inventory import TeardownInventory
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +53,16 @@ async def plan(cluster: ObservedCluster, request: RunRequest) -> PlanResult:
     await check_argocd_namespace(cluster, applications)
     if request.action is Action.DEPLOY:
         applications = await _with_root(cluster, request, applications)
-    planned = await plan_run(cluster, request, applications, taken_at=started)
+    objects = await open_cluster_objects(cluster) if request.action is Action.TEARDOWN else None
+    listed = await objects.list_all() if objects else NO_OBJECTS
+    planned = await plan_run(cluster, request, applications, taken_at=started, objects=listed)
     check_approved_plan(request, planned)
     notices = await identity_notices(cluster, request.identity)
     notices += filter(None, [scopes.empty_selection_notice(request.platform, request.scope)])
     notices += [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
-    if request.action is Action.TEARDOWN:
-        notices += await _volume_notices(cluster, request, planned, applications)
+    if objects:
+        inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
+        notices += await _removal_notices(request, planned, objects, inventory.with_objects(listed))
     report = reports.plan_report(_record(cluster, request, started), planned.platform, planned.plan, planned.snapshot)
     return PlanResult(planned.plan, replace(report, notices=tuple(notices)), planned_root(request, planned))
 
@@ -82,15 +95,22 @@ def _root_notices(request: RunRequest, planned: PlannedRun) -> list[str]:
     ]
 
 
-async def _volume_notices(
-    cluster: ObservedCluster, request: RunRequest, planned: PlannedRun, applications: ApplicationsByKey
+async def _removal_notices(
+    request: RunRequest, planned: PlannedRun, objects: ClusterObjects, inventory: TeardownInventory
 ) -> list[str]:
-    """What would happen to each volume; raises if the volume policy cannot be applied in this cluster."""
-    objects = await open_cluster_objects(cluster)
+    """What would happen to each volume, and which nodes would be refused.
+
+    Raises if the volume policy cannot be applied in this cluster.
+    """
     check_policy(request.volume_policy, objects.inventory.discovery)
-    inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
-    complete = inventory.with_objects((await objects.list_all()).objects)
-    return volume_notices(request.volume_policy, (await find_affected_volumes(cluster.reader, complete)).volumes)
+    affected = await find_affected_volumes(objects.reader, inventory)
+    notices = volume_notices(request.volume_policy, affected.volumes)
+    finder = ForeignObjectFinder(objects, inventory.platform_objects(claim.key for claim in affected.claims))
+    containers = inventory.containers(planned.left_behind)
+    for name in sorted({step.name for step in planned.plan.steps} - request.delete_foreign):
+        if foreign := await finder.find(containers[name]):
+            notices.append(f"{name} would be left alone ({Reason.FOREIGN_OBJECTS}), to spare {foreign.summary}")
+    return notices
 
 
 def _record(cluster: ObservedCluster, request: RunRequest, started: datetime) -> RunRecord:

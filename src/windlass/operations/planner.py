@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.resource_tracking import application_resource_key, parent_objects
+from windlass.argo.cd.resource_tracking import (
+    application_resource_key,
+    instance_name,
+    managed_resource_keys,
+    parent_objects,
+    summarize_keys,
+)
 from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.annotations import merge_annotations
@@ -17,6 +23,7 @@ from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.planning import definitions, lint_warnings, plan_documents, plans
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown import parents
+from windlass.core.platform.teardown.inventory import PresentObjects, left_behind_objects, uses_label_tracking
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import WindlassError
@@ -24,6 +31,7 @@ from windlass.operations.object_health import assess_snapshot
 from windlass.operations.observation import annotated_dependencies, build_observation
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from windlass.argo.cd.root_application import RootApplication
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
 MAX_SHOWN_DIFFERENCES = 5  # differences listed in the error; one is enough to refuse
 
 
+NO_OBJECTS = PresentObjects()
 NO_PARENT_REMOVAL = ParentRemovalPlan()
 
 
@@ -62,6 +71,8 @@ class RunRequest:
     """Refuse to deploy unless the computed plan equals this one."""
     volume_policy: VolumePolicy = VolumePolicy.RETAIN
     """What a teardown does with persistent volumes."""
+    delete_foreign: frozenset[str] = frozenset()
+    """Nodes that a teardown removes although foreign objects are destroyed with them."""
     platform_file: str = ""
     """Path of the platform file, or `EMBEDDED_PLATFORM`."""
     takes_over: bool = False
@@ -86,6 +97,8 @@ class PlannedRun:
     root_change: str = ""
     """Why the root must be written."""
     parent_removal: ParentRemovalPlan = NO_PARENT_REMOVAL
+    left_behind: Mapping[str, tuple[ResourceKey, ...]] = field(default_factory=dict)
+    """For a teardown, the objects of nodes whose Application is gone."""
 
 
 async def plan_run(
@@ -95,16 +108,19 @@ async def plan_run(
     *,
     platform: Platform | None = None,
     taken_at: datetime | None = None,
+    objects: PresentObjects = NO_OBJECTS,
 ) -> PlannedRun:
     """Plan from these Applications.
 
     `platform`: from `annotated_platform`, if it is known already. `taken_at`: when they were listed, if not now.
+    `objects`: all objects of the cluster, which a teardown needs.
     """
     platform = platform or annotated_platform(cluster, request, applications)
     names = request.platform.graph.names
     observation = await build_observation(cluster, request.platform, names, taken_at or cluster.now(), applications)
     if request.action is Action.TEARDOWN:
-        return _plan_teardown(request, platform, observation.snapshot, applications, cluster.argocd_namespace)
+        seen = _TeardownView(applications, objects, cluster.argocd_namespace)
+        return _plan_teardown(request, platform, observation.snapshot, seen)
     unchanged = plans.seemingly_unchanged(platform, observation.snapshot, request.scope)
     snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)
     return _plan_deploy(request, platform, snapshot, applications, cluster.argocd_namespace)
@@ -141,24 +157,54 @@ def _plan_deploy(
     return PlannedRun(platform, plan, snapshot, warnings, manifest if change else None, change)
 
 
-def _plan_teardown(
-    request: RunRequest,
-    platform: Platform,
-    snapshot: Snapshot,
-    applications: ApplicationsByKey,
-    argocd_namespace: str,
-) -> PlannedRun:
+@dataclass(frozen=True, slots=True)
+class _TeardownView:
+    """What a teardown is planned from."""
+
+    applications: ApplicationsByKey
+    objects: PresentObjects
+    argocd_namespace: str
+
+    def left_behind(self, nodes: Mapping[ResourceKey, str]) -> dict[str, tuple[ResourceKey, ...]]:
+        """Objects of nodes whose Application is gone."""
+        missing = {
+            instance_name((key.namespace, key.name), self.argocd_namespace): name
+            for key, name in nodes.items()
+            if (key.namespace, key.name) not in self.applications
+        }
+        managed = frozenset().union(*(managed_resource_keys(each) for each in self.applications.values()))
+        by_label = uses_label_tracking(self.objects.objects, managed)
+        return left_behind_objects(self.objects, missing, by_label=by_label)
+
+
+def _plan_teardown(request: RunRequest, platform: Platform, snapshot: Snapshot, seen: _TeardownView) -> PlannedRun:
     """A parent that would recreate what is deleted, and cannot be deleted first, is an unmet dependency."""
-    parent_list, nodes = parent_objects(applications), _nodes_by_key(platform, argocd_namespace)
+    applications = seen.applications
+    parent_list, nodes = parent_objects(applications), _nodes_by_key(platform, seen.argocd_namespace)
     graph = parents.with_parent_dependencies(platform.graph, parent_list, nodes)
     platform = replace(platform, graph=graph)
-    plan = plans.plan_teardown(platform, snapshot, request.scope)
+    left_behind = seen.left_behind(nodes)
+    summaries = {name: summarize_keys(keys) for name, keys in left_behind.items()}
+    plan = plans.plan_teardown(platform, snapshot, request.scope, summaries)
     selected = scopes.selected_nodes(platform, request.scope)
     live = frozenset(name for key, name in nodes.items() if (key.namespace, key.name) in applications)
     selection = TeardownSelection(nodes, graph, selected, live, request.scope.is_platform)
     removal = parents.plan_parent_removal(parent_list, selection)
     plan = replace(plan, unmet=(*plan.unmet, *removal.refused))
-    return PlannedRun(platform, plan, snapshot, parent_removal=removal)
+    warnings = _unverified_dependents(platform, selected, live, seen.objects)
+    return PlannedRun(platform, plan, snapshot, warnings, parent_removal=removal, left_behind=left_behind)
+
+
+def _unverified_dependents(
+    platform: Platform, selected: frozenset[str], live: frozenset[str], objects: PresentObjects
+) -> tuple[str, ...]:
+    """Dependents outside the scope without an Application, if it is not known that nothing of them is left."""
+    dependents = platform.graph.reversed().closure(selected) - selected - live - platform.resource_nodes
+    if not dependents or not objects.unreadable:
+        return ()
+    kinds = ", ".join(sorted({each.what for each in objects.unreadable}))
+    names = ", ".join(sorted(dependents))
+    return (f"objects of {names} may be left, which depend on what is removed: could not list {kinds}",)
 
 
 def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey, str]:

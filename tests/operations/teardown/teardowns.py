@@ -43,11 +43,14 @@ class Stand:
     platform: Platform
     objects: dict[str, list[Body]] = field(default_factory=dict)
     apps: dict[str, Body] = field(default_factory=dict)
+    extra: Body = field(default_factory=dict)
+    """Further files of the repository."""
     events: list[Event] = field(default_factory=list)
 
     def files(self) -> Body:
         names = self.platform.graph.names
         files: Body = {f"{name}/all.yaml": self.objects.get(name, [config(name)]) for name in names}
+        files |= self.extra
         files["root/Chart.yaml"] = {"name": "root", "version": "1.0.0"}
         for name in names:
             made = self.apps.get(name) or application(name)
@@ -65,16 +68,24 @@ class Stand:
         report = await deploy.deploy(self.access(), wish)
         assert report.summary.exit_code == 0, report.failures
 
-    async def torn_down(self, scope: str = "platform", policy: str = "retain", **changes: Any) -> Report:
-        wish = RunRequest(
-            Action.TEARDOWN, "development", self.platform, parse_scope(scope), volume_policy=VolumePolicy(policy)
-        )
-        return await teardown.teardown(self.access(**changes), wish)
+    async def torn_down(
+        self, scope: str = "platform", policy: str = "retain", foreign: tuple[str, ...] = (), **changes: Any
+    ) -> Report:
+        return await teardown.teardown(self.access(**changes), self.request(scope, policy, foreign))
 
-    async def foretold(self, policy: VolumePolicy) -> Report:
-        everything = parse_scope("platform")
-        wish = RunRequest(Action.TEARDOWN, "development", self.platform, everything, volume_policy=policy)
-        return (await plan_operation.plan(self.access().cluster, wish)).report
+    def request(self, scope: str = "platform", policy: str = "retain", foreign: tuple[str, ...] = ()) -> RunRequest:
+        return RunRequest(
+            Action.TEARDOWN,
+            "development",
+            self.platform,
+            parse_scope(scope),
+            volume_policy=VolumePolicy(policy),
+            delete_foreign=frozenset(foreign),
+        )
+
+    async def foretold(self, policy: str = "retain", foreign: tuple[str, ...] = ()) -> Report:
+        request = self.request(policy=policy, foreign=foreign)
+        return (await plan_operation.plan(self.access().cluster, request)).report
 
     def writes(self) -> list[JournalEntry]:
         """Of ours."""

@@ -11,7 +11,7 @@ import pytest
 
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import Stand, Witness, stand
-from tests.operations.teardown.test_cleanup import DEFINITIONS, definition, role
+from tests.operations.teardown.test_cleanup import DEFINITIONS, MARK, definition, role
 from tests.operations.teardown.test_parent_removal import SETS, parented, set_of
 from tests.sandbox.controllers.clusters import QUICK, run, world
 from tests.sandbox.controllers.objects import CASCADE, application, config
@@ -67,14 +67,24 @@ def test_a_deletion_that_is_refused_is_a_failure_of_that_node() -> None:
     run(main())
 
 
-def test_an_application_that_goes_without_what_it_made_is_not_gone() -> None:
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_what_an_application_leaves_that_goes_without_cascade_is_removed_if_it_carries_its_mark(
+    is_marked: bool,
+) -> None:
+    """Another client takes the finalizer off `web` while it is being deleted."""
+
     async def main() -> None:
         async with world() as w:
             s = stand(w, "web: api")
             await s.deployed()
-            w.argocd.delays.start = 10_000
+            w.argocd.delays.start = 30
             once(s, APPS, "web", _freed(s))
             report = await s.torn_down()
+            if is_marked:
+                assert report.summary.exit_code == 0, (report.failures, report.removal)
+                assert [entry.name for entry in s.writes() if entry.verb == "delete"][-3:] == ["web", "api", "windlass"]
+                assert await s.find("configmaps", "web", "default") is None
+                return
             assert report.summary.exit_code == 1
             assert report.failures[0].detail.startswith("ConfigMap default/web: it is there, after 300 s")
             assert report.failures[0].diagnostics == ("ConfigMap default/web: nobody has asked for its deletion",)
@@ -83,6 +93,10 @@ def test_an_application_that_goes_without_what_it_made_is_not_gone() -> None:
 
     async def _freed(s: Stand) -> None:
         await after(5)
+        if not is_marked:
+            await s.world.sandbox.client().patch(
+                "configmaps", "web", {"metadata": {"annotations": {MARK: None}}}, "default"
+            )
         await s.world.sandbox.client().patch(APPS, "web", FREE, "argocd")
 
     run(main())
@@ -147,15 +161,21 @@ def test_what_holds_it_may_be_unreadable() -> None:
     run(main())
 
 
-def test_kinds_that_we_may_not_list_are_not_said_to_be_gone() -> None:
+@pytest.mark.parametrize("take_over", [True, False])
+def test_what_another_application_took_over_or_what_says_that_it_stays_is_not_waited_for(take_over: bool) -> None:
     async def main() -> None:
         async with world() as w:
-            s = stand(w, "web")
+            kept = config("kept")
+            kept["metadata"]["annotations"] = {"argocd.argoproj.io/sync-options": "Delete=false"}
+            s = stand(w, "web: api", web=[config("web"), config("moved") if take_over else kept])
             await s.deployed()
-            w.sandbox.server.faults.add(refused("list", "configmaps"))
+            if take_over:
+                mark = {"metadata": {"annotations": {MARK: "other:/ConfigMap:default/moved"}}}
+                await w.sandbox.client().patch("configmaps", "moved", mark, "default")
             report = await s.torn_down()
-            assert report.summary.exit_code == 0
-            assert [each.evidence and each.evidence.is_directly_verified for each in report.components] == [False]
+            assert report.summary.exit_code == 0, (report.failures, report.removal)
+            assert await s.find("configmaps", "moved" if take_over else "kept", "default")
+            assert len(report.removal.retained) == (not take_over)
 
     run(main())
 
@@ -229,7 +249,7 @@ def test_out_of_time_while_looking_at_everything_is_4() -> None:
             w.sandbox.server.faults.add(Fault(verb="list", kind="configmaps", latency=5.0, times=None))
             report = await stand(w, "web").torn_down(timeout=timedelta(seconds=2))
             assert report.summary.exit_code == 4
-            assert [each.result for each in report.components] == [Result.UNCHANGED]
+            assert [each.result for each in report.components] == [Result.NOT_STARTED]
 
     run(main())
 

@@ -182,6 +182,7 @@ TEARDOWN = (
     wrong("teardown", "it is not confirmed", "", "a teardown must be confirmed", TEARDOWN_CONFIRM=""),
     wrong("teardown", "another environment is confirmed", "--confirm production", "names another environment"),
     wrong("teardown", "an unknown policy for volumes", "--pv-policy burn", "--pv-policy"),
+    wrong("teardown", "foreign objects of a node that there is not", "--delete-foreign nosuch", "nosuch"),
     Row("teardown", "snapshots that this cluster cannot make", 3, "--pv-policy snapshot",
         "snapshot.storage.k8s.io is not served", platform="web", given=standing),
     Row("teardown", "a cluster of another environment", 3, says="recorded as environment production", platform="web",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import APPLICATIONS, ObjectKey, parse_application
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
@@ -23,6 +24,7 @@ from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceState
 from windlass.core.platform.outcomes import StepResult
+from windlass.core.platform.teardown.foreign_objects import ForeignObjects
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError
 
 if TYPE_CHECKING:
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.graphs import Graph
     from windlass.core.platform.model.snapshots import NodeState
     from windlass.core.platform.planning.plans import Step
-    from windlass.core.platform.teardown.inventory import ObservedObject, PresentObjects, ResourceKey
+    from windlass.core.platform.teardown.inventory import ObservedObject, PresentObjects, ResourceKey, Unreadable
+
+MAX_NAMED_UNREADABLE = 3  # objects named in the failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class ObjectAccess:
     delete: Callable[[ObservedObject], Awaitable[None]]
     explain: Callable[[Collection[ResourceKey]], Awaitable[tuple[str, ...]]]
     """Explains why objects are not deleted."""
+    find_foreign: Callable[[Collection[ResourceKey]], Awaitable[ForeignObjects]]
+    """Finds what the deletion of these Namespaces and CustomResourceDefinitions would destroy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,18 @@ class RemovalContext:
     """Dependencies of the whole platform."""
     detached_applications: Mapping[ObjectKey, Application]
     """Applications that were already deleted without their resources."""
+    known_applications: Mapping[ObjectKey, Application] = field(default_factory=dict)
+    """Applications as they were when the run was planned."""
+    left_behind: Mapping[str, tuple[ResourceKey, ...]] = field(default_factory=dict)
+    """Objects of nodes whose Application was gone by then."""
+    tracks_by_label: bool = False
+    """Argo CD tracks its resources by label only."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """What could not be listed when the run was planned."""
+    containers: Mapping[str, frozenset[ResourceKey]] = field(default_factory=dict)
+    """Namespaces and CustomResourceDefinitions that go with a node, and all that is in them."""
+    deletes_foreign: frozenset[str] = frozenset()
+    """Nodes that may be removed although foreign objects are destroyed with them."""
 
     def object_key(self, name: str) -> ObjectKey | None:
         target = self.nodes[name].target
@@ -86,7 +104,7 @@ class RemovalSteps:
         removal = _NodeRemoval(self._context, self._context.nodes[step.name], self._node_keys, emit)
         decision = await removal.run()
         if isinstance(decision, Failed):
-            self.diagnostics[step.name] = await self._explain(removal.remaining)
+            self.diagnostics[step.name] = removal.refusal_lines or await self._explain(removal.remaining)
         return StepResult(decision)
 
     def _present_dependent(self, name: str) -> str:
@@ -110,9 +128,14 @@ class _NodeRemoval:
     emit: EmitEvent
     remaining: tuple[ResourceKey, ...] = ()
     """Objects that still exist."""
+    present: tuple[ObservedObject, ...] = ()
+    """Objects that were still there at the last look after the Application was gone."""
     is_application_gone: bool = False
     """The Application is gone; objects it managed may still exist."""
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    """Objects of which it is unknown whether they still exist."""
+    refusal_lines: tuple[str, ...] = ()
+    """Why the node is not removed at all."""
     requested_uids: frozenset[str] = frozenset()
     """UIDs whose deletion was requested; the server keeps the request, so it is never repeated."""
     last_wait: tuple[str, str] = ("", "")
@@ -121,13 +144,18 @@ class _NodeRemoval:
         key = self.context.object_key(self.node.name)
         assert key is not None
         with self.context.applications.watch(key) as watch:
-            application = watch.current or self.context.detached_applications.get(key)
-            resources = self._managed_resources(application) if application else frozenset()
+            detached = self.context.detached_applications.get(key)
+            application = watch.current or detached or self.context.known_applications.get(key)
+            resources = self._managed_resources(application)
+            if failed := await self._check_removable(application, resources):
+                return failed
             history = gates.start_history(watch.state, self.context.now())
             while True:
                 if failed := await self._request_deletion(watch, resources):
                     return failed
                 history = gates.extend_history(history, await self._current_state(watch, resources), self.context.now())
+                if any(each.is_permanent for each in self.unreadable):
+                    return self._unreadable_failure()
                 decision = gates.evaluate_absence(history, self.node.timing.health, self.context.now())
                 if isinstance(decision, Open):
                     return self._with_verification(decision, application)
@@ -136,19 +164,56 @@ class _NodeRemoval:
                 self._report_wait(decision)
                 await watch.wait_for_change()
 
-    def _managed_resources(self, application: Application) -> frozenset[ResourceKey]:
-        """Objects that must be deleted with the Application.
+    def _managed_resources(self, application: Application | None) -> frozenset[ResourceKey]:
+        """Objects that must be deleted with the Application, or that it left behind.
 
         Excludes other nodes, which have their own steps, and CustomResourceDefinitions, which Argo CD does not delete.
         """
+        if application is None:
+            return frozenset(self.context.left_behind.get(self.node.name, ()))
         if parse_application(application).is_remote:
             return frozenset()
         members = application_subtree(application, self.context.applications.view, self.node_keys)
-        keys = frozenset().union(
-            *(managed_resource_keys(member) for member in members if not parse_application(member).is_remote)
-        )
+        members = [member for member in members if not parse_application(member).is_remote]
+        keys = frozenset().union(*(managed_resource_keys(member) for member in members))
         keys -= {target_namespace_key(member) for member in members if creates_namespace(member)}
         return frozenset(item for item in keys if not item.is_crd and not self._is_node(item))
+
+    async def _check_removable(
+        self, application: Application | None, resources: frozenset[ResourceKey]
+    ) -> Failed | None:
+        """Refuse, before anything is deleted, what could not be proven gone or would destroy foreign objects."""
+        if application is not None and application.metadata.deletion_timestamp:
+            return None
+        groups = {item.group for item in resources}
+        if any(each.is_permanent and each.group in groups for each in self.context.unreadable):
+            self.unreadable = (await self.context.objects.find_present(resources)).unreadable
+            if any(each.is_permanent for each in self.unreadable):
+                return self._unreadable_failure()
+        known = self.context.containers.get(self.node.name, frozenset())
+        foreign = await self._find_foreign(known | {item for item in resources if item.is_container})
+        if not foreign:
+            return None
+        self.refusal_lines = foreign.lines()
+        return Failed(Reason.FOREIGN_OBJECTS, f"its removal would destroy {foreign.summary}", is_final=True)
+
+    async def _find_foreign(self, containers: frozenset[ResourceKey]) -> ForeignObjects:
+        """Look until the answer cannot change, or for the health timeout of the node."""
+        if not containers or self.node.name in self.context.deletes_foreign:
+            return ForeignObjects()
+        clock, waited = self.context.writer.client.clock, 0.0
+        while True:
+            foreign = await self.context.objects.find_foreign(containers)
+            if not foreign or not foreign.may_change or waited >= self.node.timing.health.total_seconds():
+                return foreign
+            self._report_wait(Wait(Reason.UNREADABLE, foreign.summary))
+            await clock.sleep(POLL_INTERVAL)
+            waited += POLL_INTERVAL
+
+    def _unreadable_failure(self) -> Failed:
+        names = ", ".join(each.what for each in self.unreadable[:MAX_NAMED_UNREADABLE])
+        detail = f"whether its objects are gone cannot be read: {names}: {self.unreadable[0].error}"
+        return Failed(Reason.UNREADABLE, detail, is_final=True)
 
     def _is_node(self, key: ResourceKey) -> bool:
         return _is_application(key) and (key.namespace, key.name) in self.node_keys
@@ -157,7 +222,7 @@ class _NodeRemoval:
         """Request the deletion, unless that is already done. `None` unless the server refuses it."""
         try:
             if watch.current is None:
-                await self._delete_orphans(resources)
+                await self._delete_orphans()
             elif (
                 not watch.current.metadata.deletion_timestamp and watch.current.metadata.uid not in self.requested_uids
             ):
@@ -178,12 +243,15 @@ class _NodeRemoval:
         await self.context.writer.delete_application(application)
         self.requested_uids |= {application.metadata.uid}
 
-    async def _delete_orphans(self, resources: frozenset[ResourceKey]) -> None:
-        """Delete the objects of an Application that was deleted without cascade."""
-        if self.context.object_key(self.node.name) not in self.context.detached_applications:
-            return
-        for orphan in (await self._find_present(resources)).objects:
-            if orphan.is_deleting or orphan.uid in self.requested_uids:
+    async def _delete_orphans(self) -> None:
+        """Delete the objects of an Application that was deleted without cascade, by us or by another client.
+
+        In the second case only those that carry its tracking mark.
+        """
+        is_detached = self.context.object_key(self.node.name) in self.context.detached_applications
+        for orphan in self.present:
+            is_marked = bool(orphan.instance(by_label=self.context.tracks_by_label))
+            if orphan.is_deleting or orphan.uid in self.requested_uids or not (is_detached or is_marked):
                 continue
             member = self.context.applications.view.get((orphan.key.namespace, orphan.key.name))
             if member and _is_application(orphan.key):
@@ -203,7 +271,8 @@ class _NodeRemoval:
             if _is_application(item)
         }
         present = await self.context.objects.find_present(resources)
-        owned = (found for found in present.objects if found.tracking_instance in instances and not found.is_kept)
+        by_label = self.context.tracks_by_label
+        owned = (each for each in present.objects if each.instance(by_label=by_label) in instances and not each.is_kept)
         return replace(present, objects=tuple(owned))
 
     async def _current_state(self, watch: ApplicationWatch, resources: frozenset[ResourceKey]) -> NodeState | None:
@@ -216,22 +285,26 @@ class _NodeRemoval:
         try:
             present = await self._find_present(resources)
         except TRANSIENT_ERRORS:
-            return ResourceState(Health.UNKNOWN, "nobody can tell", is_deleting=True)
+            return ResourceState(Health.UNKNOWN, "the server does not respond", is_deleting=True)
         self.is_application_gone = True
-        self.remaining, self.unreadable = tuple(found.key for found in present.objects), present.unreadable
-        if not present.objects:
+        self.present, self.unreadable = present.objects, present.unreadable
+        self.remaining = tuple(found.key for found in present.objects)
+        if not present.objects and not present.unreadable:
             return None
         is_deleting = all(found.is_deleting for found in present.objects)
         return ResourceState(Health.PROGRESSING, summarize_keys(self.remaining), is_deleting=is_deleting)
 
     def _with_verification(self, decision: Open, application: Application | None) -> Open:
-        """Record that the removal is unverified if objects are in another cluster or could not be read."""
+        """Record that the removal is unverified if the objects are in another cluster."""
         is_remote = application is not None and parse_application(application).is_remote
-        is_verified = not is_remote and not self.unreadable
-        return Open(replace(decision.evidence, is_directly_verified=is_verified))
+        return Open(replace(decision.evidence, is_directly_verified=not is_remote))
 
     def _describe(self, detail: str) -> str:
-        return f"{summarize_keys(self.remaining)}: {detail}" if self.is_application_gone else detail
+        if not self.is_application_gone:
+            return detail
+        if not self.remaining:
+            return f"{self.unreadable[0]}: {detail}" if self.unreadable else detail
+        return f"{summarize_keys(self.remaining)}: {detail}"
 
     def _report_wait(self, wait: Wait) -> None:
         problem = self.context.applications.connection_problem

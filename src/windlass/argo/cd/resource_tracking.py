@@ -123,6 +123,7 @@ def observed_object(resource: Resource, meta: ObjectMeta) -> ObservedObject:
         finalizers=meta.finalizers,
         is_kept=_is_deletion_disabled(meta.annotations),
         is_deleting=bool(meta.deletion_timestamp),
+        created=meta.creation_timestamp,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
+from windlass.cli.options import TELEMETRY_SETTINGS, delete_foreign_option, report_format_option, setting_options
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -23,9 +23,12 @@ REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
 @click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan`.")
+@delete_foreign_option
 @report_format_option
 @click.pass_obj
-def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **options: Any) -> int:
+def plan(
+    source: SettingsSource, /, action: str, out: str | None, form: str, delete_foreign: tuple[str, ...], **options: Any
+) -> int:
     """Show what would be done, in which order, why, and how long it would take. Reads only.
 
     Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
@@ -34,7 +37,9 @@ def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **o
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
 
     settings = source.settings(options, REQUIRED_SETTINGS[action])
-    result = plan_session.plan_operation(settings, session.run_request(settings, Action(action)))
+    result = plan_session.plan_operation(
+        settings, session.run_request(settings, Action(action), delete_foreign=delete_foreign)
+    )
     if out:
         plan_files.write_plan(Path(out), result.plan, result.root, settings, Action(action))
     return report_output.print_report(result.report, form)

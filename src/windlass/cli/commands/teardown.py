@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options, take_over_option
+from windlass.cli.options import (
+    TELEMETRY_SETTINGS,
+    delete_foreign_option,
+    report_format_option,
+    setting_options,
+    take_over_option,
+)
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -15,23 +21,26 @@ if TYPE_CHECKING:
 @click.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
 @setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
+@delete_foreign_option
 @report_format_option
 @take_over_option
 @click.pass_obj
-def teardown(source: SettingsSource, /, form: str, take_over: bool, **options: Any) -> int:
+def teardown(
+    source: SettingsSource, /, form: str, delete_foreign: tuple[str, ...], take_over: bool, **options: Any
+) -> int:
     """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
 
     It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
 
-    Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 all is removed and
-    something was left behind, 4 out of time.
+    Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 something was left
+    behind or left alone to spare foreign objects, 4 out of time.
     """
     from windlass.cli import plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.teardown import teardown as teardown_operation  # noqa: PLC0415
 
     settings = source.settings(options, Action.TEARDOWN)
-    request = session.run_request(settings, Action.TEARDOWN, takes_over=take_over)
+    request = session.run_request(settings, Action.TEARDOWN, takes_over=take_over, delete_foreign=delete_foreign)
     if settings.is_dry_run:
         return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
     return report_output.print_report(run_session.run_operation(settings, teardown_operation.teardown, request), form)

@@ -55,6 +55,8 @@ class Reason(StrEnum):
     PARENT_BROKEN = "ParentBroken"
     NOT_ANSWERING = "NotAnswering"
     NOT_DEFINED = "NotDefined"
+    UNREADABLE = "Unreadable"
+    FOREIGN_OBJECTS = "ForeignObjects"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from windlass.core.platform.gate_values import Failed, Reason
+
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from windlass.core.platform.gate_values import Failed, Open
+    from windlass.core.platform.gate_values import Open
 
 
 class Result(StrEnum):
@@ -52,6 +54,11 @@ class Outcome:
     @property
     def is_failed(self) -> bool:
         return self.result is Result.FAILED
+
+    @property
+    def is_refused(self) -> bool:
+        """The node was left alone, because its removal would destroy foreign objects."""
+        return isinstance(self.decision, Failed) and self.decision.reason is Reason.FOREIGN_OBJECTS
 
     @property
     def duration(self) -> timedelta | None:

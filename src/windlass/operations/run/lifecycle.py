@@ -14,7 +14,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
 from windlass.operations.cluster_identity import check_identity, lease_identity, read_identity
-from windlass.operations.planner import plan_run
+from windlass.operations.planner import NO_OBJECTS, plan_run
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import unwrap_exception_groups
 from windlass.operations.run.live_applications import LiveApplications
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.identity import ClusterIdentity
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.reporting.reports import Report
+    from windlass.core.platform.teardown.inventory import PresentObjects
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
 
@@ -51,9 +52,13 @@ class Run:
             async with self.live.watch(), self.control.stop_after(self.context.timeout):
                 yield
 
-    async def plan(self, platform: Platform | None = None) -> PlannedRun:
-        """Plan from the Applications as they are now. `platform`: with its annotations, if they were read before."""
-        return await plan_run(self.context.cluster, self.request, self.live.applications.view, platform=platform)
+    async def plan(self, platform: Platform | None = None, objects: PresentObjects = NO_OBJECTS) -> PlannedRun:
+        """Plan from the Applications as they are now.
+
+        `platform`: with its annotations, if they were read before. `objects`: all of the cluster, for a teardown.
+        """
+        applications = self.live.applications.view
+        return await plan_run(self.context.cluster, self.request, applications, platform=platform, objects=objects)
 
     async def check_identity(self) -> None:
         """Refuse a cluster that is recorded as another one, before anything is written."""

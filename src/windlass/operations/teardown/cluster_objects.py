@@ -5,18 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from windlass.argo.cd.resource_tracking import observed_object
-from windlass.core.platform.teardown.inventory import PresentObjects
-from windlass.kube.inventory import ClusterInventory
+from windlass.core.platform.teardown.inventory import CRD_GROUP_KIND, PresentObjects, ResourceKey, Unreadable
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
+from windlass.kube.client.objects import TypedObject
+from windlass.kube.client.resources import Resource
+from windlass.kube.inventory import ClusterInventory, PartialObjectMetadata
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from windlass.core.platform.teardown.inventory import ResourceKey
+    from windlass.core.platform.teardown.inventory import ObservedObject
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Ref
     from windlass.kube.inventory import InventoryListing
     from windlass.operations.observation import ObservedCluster
+
+CRDS = Resource(CRD_GROUP_KIND[0], "v1", "customresourcedefinitions", CRD_GROUP_KIND[1], namespaced=False)
+
+
+class _CrdNames(msgspec.Struct, frozen=True, gc=False):
+    plural: str
+    kind: str
+
+
+class _CrdVersion(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    served: bool = False
+
+
+class _CrdSpec(msgspec.Struct, frozen=True, gc=False):
+    group: str
+    scope: str
+    names: _CrdNames
+    versions: tuple[_CrdVersion, ...] = ()
+
+
+class _CustomResourceDefinition(TypedObject, frozen=True, gc=False):
+    spec: _CrdSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +59,67 @@ class ClusterObjects:
         """List every object of every kind that can be listed."""
         return _present_objects(await self.inventory.list_all())
 
+    async def list_contents(self, container: ResourceKey) -> PresentObjects:
+        """List what goes with this Namespace or CustomResourceDefinition, as of now: kinds are discovered anew."""
+        if container.is_crd:
+            return await self._list_instances(container.name)
+        current = ClusterInventory(self.reader, await self.reader.discover())
+        return _present_objects(await current.list_all(container.name))
+
+    async def _list_instances(self, crd_name: str) -> PresentObjects:
+        """List the objects of this kind. Without a served version they cannot be listed."""
+        try:
+            spec = (await self.reader.get(CRDS.named(crd_name), _CustomResourceDefinition)).spec
+        except NotFound:
+            return PresentObjects()
+        except KubeError as error:
+            return PresentObjects(unreadable=(_unreadable_kind(crd_name, error.what, _is_permanent(error)),))
+        served = [version.name for version in spec.versions if version.served]
+        if not served:
+            return PresentObjects(unreadable=(_unreadable_kind(crd_name, "no version of it is served", True),))
+        is_namespaced = spec.scope == "Namespaced"
+        resource = Resource(spec.group, served[0], spec.names.plural, spec.names.kind, namespaced=is_namespaced)
+        return _present_objects(await self.inventory.list_collections([resource.everywhere]))
+
     async def find_objects(self, keys: Collection[ResourceKey]) -> PresentObjects:
         """Return those of these objects that exist.
 
         A kind that is not served has no objects, unless its API server does not respond: then they are unreadable.
+        Objects whose collection cannot be listed are read one by one.
         """
-        requested, unreadable = set(keys), []
-        refs: dict[Ref, None] = {}
+        unreadable: list[Unreadable] = []
+        refs: dict[Ref, list[ResourceKey]] = {}
         for key in sorted(keys):
             resource = self.inventory.discovery.find(key.kind, key.group)
             if resource is not None:
-                refs[resource.in_namespace(key.namespace) if resource.namespaced else resource.everywhere] = None
+                collection = resource.in_namespace(key.namespace) if resource.namespaced else resource.everywhere
+                refs.setdefault(collection, []).append(key)
             elif self.inventory.is_unavailable(key.group):
-                unreadable.append(str(key))
-        present = _present_objects(await self.inventory.list_collections(refs))
-        objects = tuple(found for found in present.objects if found.key in requested)
-        return PresentObjects(objects, (*present.unreadable, *unreadable))
+                unreadable.append(Unreadable(str(key), "its API server does not respond", key.group))
+        listing = await self.inventory.list_collections(refs)
+        requested = set(keys)
+        objects = [found for found in _present_objects(listing).objects if found.key in requested]
+        for unlisted in listing.unlisted:
+            for key in refs[unlisted.ref]:
+                found = await self._read_object(unlisted.ref.resource, key)
+                if isinstance(found, Unreadable):
+                    unreadable.append(found)
+                elif found is not None:
+                    objects.append(found)
+        return PresentObjects(tuple(objects), tuple(unreadable))
+
+    async def _read_object(self, resource: Resource, key: ResourceKey) -> ObservedObject | Unreadable | None:
+        try:
+            found = await self.reader.get(
+                resource.named(key.name, key.namespace if resource.namespaced else ""), PartialObjectMetadata
+            )
+        except NotFound:
+            return None
+        except KubeError as error:
+            return Unreadable(
+                str(key), error.what, key.group, str(resource), resource.namespaced, is_permanent=_is_permanent(error)
+            )
+        return observed_object(resource, found.metadata)
 
     def ref_to(self, key: ResourceKey) -> Ref | None:
         resource = self.inventory.discovery.find(key.kind, key.group)
@@ -57,10 +130,34 @@ async def open_cluster_objects(cluster: ObservedCluster) -> ClusterObjects:
     return ClusterObjects(ClusterInventory(cluster.reader, await cluster.served.discovery()))
 
 
-def unreadable_notice(unreadable: Collection[str]) -> str:
-    return f"could not be looked at, so nobody can say what of it is left: {', '.join(sorted(unreadable))}"
+def unreadable_notice(unreadable: Collection[Unreadable]) -> str:
+    names = sorted({each.what for each in unreadable})
+    return f"could not be listed, so it is unknown what of it is left: {', '.join(names)}"
 
 
 def _present_objects(listing: InventoryListing) -> PresentObjects:
     objects = tuple(observed_object(each.resource, each.metadata) for each in listing.objects)
-    return PresentObjects(objects, listing.unreadable)
+    unlisted = tuple(
+        Unreadable(
+            str(each.ref),
+            each.error.what,
+            each.ref.resource.group,
+            str(each.ref.resource),
+            each.ref.resource.namespaced,
+            each.is_permanent,
+        )
+        for each in listing.unlisted
+    )
+    unavailable = tuple(
+        Unreadable(each, "its API server does not respond", each.rpartition("/")[0])
+        for each in listing.unavailable_groups
+    )
+    return PresentObjects(objects, (*unlisted, *unavailable))
+
+
+def _unreadable_kind(crd_name: str, error: str, is_permanent: bool) -> Unreadable:
+    return Unreadable(crd_name, error, crd_name.partition(".")[2], crd_name, is_permanent=is_permanent)
+
+
+def _is_permanent(error: KubeError) -> bool:
+    return not isinstance(error, TRANSIENT_ERRORS)

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.applications import APPLICATIONS, parse_application
 from windlass.argo.cd.ownership import APPLICATION_SETS
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
+    application_subtree,
     creates_namespace,
     instance_name,
     managed_resource_keys,
+    object_key,
     target_namespace,
     target_namespace_key,
 )
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.teardown import inventory
-from windlass.core.platform.teardown.inventory import RemovedApplications, ResourceKey
+from windlass.core.platform.teardown.foreign_objects import PlatformObjects
+from windlass.core.platform.teardown.inventory import PresentObjects, RemovedApplications, ResourceKey
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.scopes import Scope
-    from windlass.core.platform.teardown.inventory import ObservedObject
     from windlass.operations.planner import PlannedRun
 
+NOTHING_LISTED = PresentObjects()
 ARGOCD_CRDS = frozenset(
     ResourceKey(*inventory.CRD_GROUP_KIND, "", f"{name}.{APPLICATIONS.group}")
     for name in (APPLICATIONS.plural, APPLICATION_SETS.plural, "appprojects")
@@ -47,13 +50,16 @@ class TeardownInventory:
     to_delete: Mapping[ObjectKey, Application]
     """Existing Applications to delete."""
     remaining: tuple[Application, ...]
-    objects: tuple[ObservedObject, ...] = ()
+    members_by_node: Mapping[str, tuple[Application, ...]] = field(default_factory=dict)
+    """For each existing node in scope: its Application, and those that it defines and that are no nodes."""
+    listed: PresentObjects = NOTHING_LISTED
     tracks_by_label: bool = False
     """Argo CD tracks its resources by label only."""
 
-    def with_objects(self, objects: tuple[ObservedObject, ...]) -> TeardownInventory:
+    def with_objects(self, listed: PresentObjects) -> TeardownInventory:
         """Return a copy with all objects of the cluster."""
-        return replace(self, objects=objects, tracks_by_label=inventory.uses_label_tracking(objects, self.managed_keys))
+        tracks_by_label = inventory.uses_label_tracking(listed.objects, self.managed_keys)
+        return replace(self, listed=listed, tracks_by_label=tracks_by_label)
 
     @property
     def managed_keys(self) -> frozenset[ResourceKey]:
@@ -70,15 +76,49 @@ class TeardownInventory:
 
     def created_namespaces(
         self, gone: Collection[ObjectKey], live_applications: Collection[Application]
-    ) -> tuple[str, ...]:
-        """Namespaces created for Applications that are gone, and not used by any that still exists."""
+    ) -> dict[str, str]:
+        """Namespaces created for Applications that are gone, and not used by any that still exists.
+
+        The value is when the oldest Application that deploys to it was created.
+        """
         gone_applications = [self.to_delete[key] for key in gone if key in self.to_delete]
         target_namespaces = [
             target_namespace(application) for application in gone_applications if creates_namespace(application)
         ]
-        return inventory.exclusive_namespaces(
+        names = inventory.exclusive_namespaces(
             target_namespaces, _target_namespaces(live_applications), self.argocd_namespace
         )
+        created = [(target_namespace(each), each.metadata.creation_timestamp) for each in self.to_delete.values()]
+        return {name: min(time for target, time in created if target == name) for name in names}
+
+    def containers(self, left_behind: Mapping[str, Collection[ResourceKey]]) -> dict[str, frozenset[ResourceKey]]:
+        """Namespaces and CustomResourceDefinitions that go with each node in scope, and all that is in them.
+
+        `left_behind`: objects of nodes whose Application is gone.
+        """
+        tracked: dict[str, set[ResourceKey]] = {}
+        for found in self.listed.objects:
+            tracked.setdefault(found.instance(by_label=self.tracks_by_label), set()).add(found.key)
+        containers = {}
+        for name, key in self.keys_by_node.items():
+            members = self.members_by_node.get(name, ())
+            instances = {instance_name(each, self.argocd_namespace) for each in (key, *map(object_key, members))}
+            keys = {*left_behind.get(name, ())}.union(*(tracked.get(instance, ()) for instance in instances))
+            keys = keys.union(*map(_managed_keys, members))
+            containers[name] = frozenset(item for item in keys if item.is_container)
+        return containers
+
+    def platform_objects(self, claims: Iterable[ObjectKey] = ()) -> PlatformObjects:
+        """The objects of all Applications to delete; `claims`: claims of theirs that have no owner."""
+        applications = dict(self.to_delete)
+        for members in self.members_by_node.values():
+            applications |= {object_key(member): member for member in members}
+        keys = sorted({*self.keys_by_node.values(), *applications})
+        managed = frozenset().union(*map(_managed_keys, applications.values()))
+        removed = replace(self.removed_applications(keys), managed_keys=managed)
+        own_keys = {application_resource_key(key) for key in keys}
+        own_keys |= {ResourceKey("", "PersistentVolumeClaim", *key) for key in claims}
+        return PlatformObjects(removed, inventory.owned_uids(self.listed.objects, removed), frozenset(own_keys))
 
     def removed_applications(
         self, gone: Collection[ObjectKey], kept: frozenset[ResourceKey] = frozenset()
@@ -93,7 +133,7 @@ class TeardownInventory:
 
     def owned_uids(self, gone: Collection[ObjectKey]) -> frozenset[str]:
         """UIDs of the objects that these Applications own, directly or through other objects."""
-        return inventory.owned_uids(self.objects, self.removed_applications(gone))
+        return inventory.owned_uids(self.listed.objects, self.removed_applications(gone))
 
 
 def build_inventory(
@@ -110,12 +150,18 @@ def build_inventory(
         if parent.key.kind != APPLICATION_SETS.kind
     }
     deleted_keys = set(keys_by_node.values()) | parent_keys
+    members_by_node = {
+        name: tuple(application_subtree(applications[key], applications, frozenset(all_keys.values())))
+        for name, key in keys_by_node.items()
+        if key in applications
+    }
     return TeardownInventory(
         argocd_namespace=argocd_namespace,
         node_keys=frozenset(application_resource_key(key) for key in all_keys.values()),
         keys_by_node=keys_by_node,
         to_delete={key: applications[key] for key in sorted(deleted_keys) if key in applications},
         remaining=tuple(application for key, application in applications.items() if key not in deleted_keys),
+        members_by_node=members_by_node,
     )
 
 

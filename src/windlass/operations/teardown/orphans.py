@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         PresentObjects,
         RemovedApplications,
         ResourceKey,
+        Unreadable,
     )
     from windlass.operations.teardown.cluster_objects import ClusterObjects
     from windlass.operations.teardown.finalizers import FinalizerExplainer
@@ -25,7 +26,7 @@ class OrphanReport:
     retained: tuple[str, ...]
     """Objects whose annotations exclude them from deletion."""
     orphans: tuple[str, ...]
-    unreadable: tuple[str, ...]
+    unreadable: tuple[Unreadable, ...]
     """What could not be listed, so that it is unknown what of it is left."""
 
 
@@ -40,27 +41,25 @@ class OrphanFinder:
     def left_behind(self, listed: PresentObjects) -> tuple[ObservedObject, ...]:
         return inventory.remaining_objects(listed.objects, self.owned_uids, self.removed_applications)
 
-    async def find_present(self, keys: Collection[ResourceKey]) -> tuple[ObservedObject, ...]:
-        return (await self.objects.find_objects(keys)).objects if keys else ()
-
     async def find_orphans(
         self, namespaces: Collection[ResourceKey] = (), refusals: Mapping[ResourceKey, str] | None = None
     ) -> OrphanReport:
         """Describe what is still there and what blocks its deletion; objects marked to be kept count as retained.
 
-        `namespaces`: those whose deletion was requested. `refusals`: why the server refused to delete an object.
+        `namespaces`: those that should be gone. `refusals`: why an object was not deleted.
         """
         listed = await self.objects.list_all()
         left = self.left_behind(listed)
         lines: list[str] = []
-        for found in (*(each for each in left if not each.is_kept), *await self.find_present(namespaces)):
+        remaining_namespaces = (await self.objects.find_objects(namespaces)).objects
+        for found in (*(each for each in left if not each.is_kept), *remaining_namespaces):
             lines += await self._describe(found, (refusals or {}).get(found.key, ""))
         retained = tuple(f"{each.key}: it says itself that it stays" for each in left if each.is_kept)
         return OrphanReport(retained, tuple(lines), listed.unreadable)
 
     async def _describe(self, orphan: ObservedObject, refusal: str) -> list[str]:
         if refusal:
-            return [f"{orphan.key}: its deletion was refused: {refusal}"]
+            return [f"{orphan.key}: {refusal}"]
         if orphan.is_deleting:
             return list(await self.explainer.explain([orphan.key])) or [str(orphan.key)]
         if orphan.key.is_crd:

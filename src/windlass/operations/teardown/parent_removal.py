@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_watch import POLL_INTERVAL
@@ -29,18 +29,17 @@ class ParentRemoval:
     applications: ApplicationsWatch
     writer: ApplicationWriter
     explain: Callable[[Collection[ResourceKey]], Awaitable[tuple[str, ...]]]
+    deleted_applications: dict[ObjectKey, Application] = field(default_factory=dict)
+    """The Applications that were deleted, as they were before."""
 
-    async def delete_parents(self, parents: Iterable[ParentObject]) -> dict[ObjectKey, Application]:
-        """Delete these parents; return the Applications among them as they were before."""
-        deleted = {}
+    async def delete_parents(self, parents: Iterable[ParentObject]) -> None:
         for parent in parents:
             key = (parent.key.namespace, parent.key.name)
             if parent.key.kind == APPLICATION_SETS.kind:
                 await self._delete_application_set(parent.key)
             elif (application := self.applications.view.get(key)) is not None:
-                deleted[key] = application
+                self.deleted_applications[key] = application
                 await self._delete_application(parent.key, key)
-        return deleted
 
     async def _delete_application(self, resource_key: ResourceKey, key: ObjectKey) -> None:
         waited, deleted_uid = 0.0, ""

@@ -32,6 +32,7 @@ from windlass.operations.teardown.affected_volumes import AffectedVolumes, check
 from windlass.operations.teardown.cleanup import Cleanup
 from windlass.operations.teardown.cluster_objects import open_cluster_objects, unreadable_notice
 from windlass.operations.teardown.finalizers import FinalizerExplainer
+from windlass.operations.teardown.foreign_objects import ForeignObjectFinder
 from windlass.operations.teardown.inventory import build_inventory
 from windlass.operations.teardown.orphans import OrphanFinder
 from windlass.operations.teardown.parent_removal import ParentRemoval
@@ -43,11 +44,11 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Iterator, Mapping
 
     from windlass.argo.cd.application_writer import ApplicationWriter
-    from windlass.argo.cd.applications import Application, ObjectKey
+    from windlass.argo.cd.applications import ObjectKey
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.core.platform.outcomes import Outcome
     from windlass.core.platform.reporting.reports import Report
-    from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
+    from windlass.core.platform.teardown.inventory import ObservedObject, PresentObjects, ResourceKey
     from windlass.operations.planner import PlannedRun, RunRequest
     from windlass.operations.run.context import RunContext
     from windlass.operations.teardown.cluster_objects import ClusterObjects
@@ -77,17 +78,17 @@ async def teardown(context: RunContext, request: RunRequest) -> Report:
 
 
 async def _teardown(run: Run) -> Report:
-    planned = await run.control.unless_stopped(_observe_and_plan(run))
+    planned, listed = await run.control.unless_stopped(_observe_and_plan(run))
     if not planned.plan.can_run:
         return run.plan_report(planned)
     if planned.plan.is_empty:
-        removal = await run.control.unless_stopped(_verify_already_gone(run, planned))
+        removal = await run.control.unless_stopped(_verify_already_gone(run, planned, listed))
         if removal is not None:
             return _run_report(run, planned, planned.snapshot, TeardownResult(removal=removal))
     await run.control.unless_stopped(_check_preconditions(run))
     async with run.hold_lock() as writer:
-        planned = await run.control.unless_stopped(run.plan())
-        result = await _delete_platform(run, writer, planned) if planned.plan.can_run else TeardownResult()
+        planned, listed = await run.control.unless_stopped(_plan(run))
+        result = await _delete_platform(run, writer, planned, listed) if planned.plan.can_run else TeardownResult()
         is_complete = run.request.scope.is_platform and all(outcome.is_successful for outcome in result.outcomes)
         if is_complete and planned.plan.can_run and not run.control.stop.is_set():
             run.context.lease.delete_on_release()
@@ -95,40 +96,43 @@ async def _teardown(run: Run) -> Report:
     return _run_report(run, planned, await run.live.snapshot(), result)
 
 
-async def _observe_and_plan(run: Run) -> PlannedRun:
+async def _observe_and_plan(run: Run) -> tuple[PlannedRun, PresentObjects]:
     run.start_phase(RunPhase.OBSERVE)
     await run.live.wait_for_initial_list()
     await check_argocd_namespace(run.context.cluster, run.live.applications.view)
     await run.check_identity()
-    planned = await run.plan()
+    planned, listed = await _plan(run)
     run.start_phase(RunPhase.PLAN)
-    return run.announce_plan(planned)
+    return run.announce_plan(planned), listed
 
 
-async def _verify_already_gone(run: Run, planned: PlannedRun) -> Removal | None:
+async def _plan(run: Run) -> tuple[PlannedRun, PresentObjects]:
+    """Plan from the Applications and all objects of the cluster: what an Application left behind counts as well."""
+    listed = await (await open_cluster_objects(run.context.cluster)).list_all()
+    return await run.plan(objects=listed), listed
+
+
+async def _verify_already_gone(run: Run, planned: PlannedRun, listed: PresentObjects) -> Removal | None:
     """Return the removal if the platform is already gone; `None` if something is left that can be cleaned up.
 
     That may be only the Lease of a run that died after its last delete.
     """
     if run.request.scope.is_platform and await run.context.lease.read():
         return None
-    objects, before = await _take_inventory(run, planned)
+    before = _build_inventory(run, planned, listed)
     gone = list(before.keys_by_node.values())
-    leftovers = inventory.remaining_objects(before.objects, (), before.removed_applications(gone))
-    unused_crds = [found for found in inventory.unused_crds(before.objects, leftovers) if not found.is_kept]
-    if planned.parent_removal.delete_first or unused_crds:
+    leftovers = inventory.remaining_objects(listed.objects, (), before.removed_applications(gone))
+    if planned.parent_removal.delete_first or inventory.unused_crds(listed, leftovers):
         return None
     run.start_phase(RunPhase.VERIFY)
+    objects = await open_cluster_objects(run.context.cluster)
     explainer = FinalizerExplainer(objects, run.context.cluster.now)
     return _removal(run, await _orphan_finder(objects, explainer, before, gone).find_orphans())
 
 
-async def _take_inventory(run: Run, planned: PlannedRun) -> tuple[ClusterObjects, TeardownInventory]:
-    """List all objects of the cluster, to know afterwards which Application they belonged to."""
-    objects = await open_cluster_objects(run.context.cluster)
+def _build_inventory(run: Run, planned: PlannedRun, listed: PresentObjects) -> TeardownInventory:
     applications, namespace = run.live.applications.view, run.context.argocd_namespace
-    before = build_inventory(applications, planned, run.request.scope, namespace)
-    return objects, before.with_objects((await objects.list_all()).objects)
+    return build_inventory(applications, planned, run.request.scope, namespace).with_objects(listed)
 
 
 async def _check_preconditions(run: Run) -> None:
@@ -164,16 +168,21 @@ def _required_permissions(run: Run) -> Iterator[Permission]:
     yield from run_lock.required_permissions(run.context.argocd_namespace, with_delete=with_delete)
 
 
-async def _delete_platform(run: Run, writer: ApplicationWriter, planned: PlannedRun) -> TeardownResult:
+async def _delete_platform(
+    run: Run, writer: ApplicationWriter, planned: PlannedRun, listed: PresentObjects
+) -> TeardownResult:
     """Delete what the plan names, and clean up after it. From here on, every end of the run is reported."""
-    objects, before = await run.control.unless_stopped(_take_inventory(run, planned))
+    objects = await open_cluster_objects(run.context.cluster)
+    before = _build_inventory(run, planned, listed)
     explainer = FinalizerExplainer(objects, run.context.cluster.now)
     affected = await _run_or_stop(run, find_affected_volumes(objects.reader, before)) or AffectedVolumes()
     policy, run_id = run.request.volume_policy, run.context.run_id
     retention = VolumeRetention(objects, writer, policy, run_id, affected)
+    finder = ForeignObjectFinder(objects, before.platform_objects(claim.key for claim in affected.claims))
     removal = ParentRemoval(run.live.applications, writer, explainer.explain)
-    deleted_parents = await _run_or_stop(run, _prepare(run, planned, retention, removal))
-    steps = _removal_steps(run, writer, planned, _object_access(objects, writer, explainer), deleted_parents or {})
+    await _run_or_stop(run, _prepare(run, planned, retention, removal))
+    access = _object_access(retention, explainer, finder)
+    steps = RemovalSteps(_removal_context(run, planned, before, access, removal))
     run.start_phase(RunPhase.RUN)
     now, control = run.context.cluster.now, run.control
     hooks = RunHooks(steps.execute, now, control.emit, control.stop, control.fail)
@@ -194,43 +203,49 @@ async def _run_or_stop(run: Run, work: Coroutine[Any, Any, R]) -> R | None:
         return None
 
 
-async def _prepare(
-    run: Run, planned: PlannedRun, retention: VolumeRetention, removal: ParentRemoval
-) -> dict[ObjectKey, Application]:
+async def _prepare(run: Run, planned: PlannedRun, retention: VolumeRetention, removal: ParentRemoval) -> None:
     """Protect the volumes and delete the parents that would recreate nodes, before the first node is deleted."""
     await retention.protect_volumes()
-    for notice in parent_removal_notices(planned):
+    for notice in (*planned.warnings, *parent_removal_notices(planned)):
         run.add_notice(notice)
-    return await removal.delete_parents(planned.parent_removal.delete_first)
+    await removal.delete_parents(planned.parent_removal.delete_first)
 
 
-def _object_access(objects: ClusterObjects, writer: ApplicationWriter, explainer: FinalizerExplainer) -> ObjectAccess:
+def _object_access(
+    retention: VolumeRetention, explainer: FinalizerExplainer, finder: ForeignObjectFinder
+) -> ObjectAccess:
+    objects, writer = retention.objects, retention.writer
+
     async def delete(found: ObservedObject) -> None:
         ref = objects.ref_to(found.key)
         if ref is not None:
             await writer.delete_object(ref, found.uid, "Foreground")
 
-    return ObjectAccess(objects.find_objects, delete, explainer.explain)
+    return ObjectAccess(objects.find_objects, delete, explainer.explain, finder.find)
 
 
-def _removal_steps(
+def _removal_context(
     run: Run,
-    writer: ApplicationWriter,
     planned: PlannedRun,
+    before: TeardownInventory,
     objects: ObjectAccess,
-    deleted_parents: Mapping[ObjectKey, Application],
-) -> RemovalSteps:
-    return RemovalSteps(
-        RemovalContext(
-            applications=run.live.applications,
-            writer=writer,
-            objects=objects,
-            now=run.context.cluster.now,
-            argocd_namespace=run.context.argocd_namespace,
-            nodes=planned.platform.applications,
-            graph=planned.platform.graph,
-            detached_applications=deleted_parents,
-        )
+    parent_removal: ParentRemoval,
+) -> RemovalContext:
+    return RemovalContext(
+        applications=run.live.applications,
+        writer=parent_removal.writer,
+        objects=objects,
+        now=run.context.cluster.now,
+        argocd_namespace=run.context.argocd_namespace,
+        nodes=planned.platform.applications,
+        graph=planned.platform.graph,
+        detached_applications=parent_removal.deleted_applications,
+        known_applications=before.to_delete,
+        left_behind=planned.left_behind,
+        tracks_by_label=before.tracks_by_label,
+        unreadable=before.listed.unreadable,
+        containers=before.containers(planned.left_behind),
+        deletes_foreign=run.request.delete_foreign,
     )
 
 
@@ -252,11 +267,18 @@ async def _clean_up(
     await retention.delete_claims()
     volumes = await retention.result()
     finder = _orphan_finder(retention.objects, explainer, before, gone, volumes.keys)
-    cleanup = Cleanup(finder, retention.writer)
+    cleanup = Cleanup(finder, retention.writer, _crds_with_objects(run, before))
     await cleanup.delete_unused(before.created_namespaces(gone, tuple(run.live.applications.view.values())))
     run.start_phase(RunPhase.VERIFY)
     removal = _removal(run, await cleanup.find_orphans())
     return Removal((*volumes.retained, *removal.retained), (*volumes.orphans, *removal.orphans))
+
+
+def _crds_with_objects(run: Run, before: TeardownInventory) -> frozenset[ResourceKey]:
+    """CustomResourceDefinitions of nodes that are removed together with foreign objects."""
+    containers = before.containers({})
+    keys = frozenset().union(*(containers.get(name, ()) for name in run.request.delete_foreign))
+    return frozenset(item for item in keys if item.is_crd)
 
 
 def _orphan_finder(

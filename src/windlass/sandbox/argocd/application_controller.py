@@ -375,7 +375,8 @@ class ApplicationController(SandboxController):
             if row["message"] not in str(app.get("status", {}).get("conditions")):
                 await self.write(app, {"status": {"conditions": [_with_time(row, {}, self.clock.timestamp())]}})
             return
-        items = [i for i in self.resources(app, []) if i.live is not None and not projects.refusal(i, app, project)]
+        live = [item for item in self.resources(app, []) if item.live is not None and not item.is_kept]
+        items = [item for item in live if not projects.refusal(item, app, project)]
         last = max((item.wave for item in items), default=0)
         for item in items:
             if item.wave == last and item.live and not item.live["metadata"].get("deletionTimestamp"):

@@ -23,6 +23,7 @@ APPLICATIONS = "applications.argoproj.io"
 TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
+KEEPING_OPTIONS = {"argocd.argoproj.io/sync-options": "Delete=false", "helm.sh/resource-policy": "keep"}
 HOOK_ANNOTATION, HOOK_DELETE_POLICY = "argocd.argoproj.io/hook", "argocd.argoproj.io/hook-delete-policy"
 SYNC_PHASES = ("PreSync", "Sync", "PostSync")
 KIND_ORDER = (
@@ -53,6 +54,13 @@ class ComparedResource:
     @property
     def annotations(self) -> Body:
         return ((self.target or self.live or {}).get("metadata") or {}).get("annotations") or {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it outlives its Application: CustomResourceDefinitions, and what its annotations exclude."""
+        return self.kind == "CustomResourceDefinition" or any(
+            option in self.annotations.get(name, "") for name, option in KEEPING_OPTIONS.items()
+        )
 
     @property
     def wave(self) -> int:

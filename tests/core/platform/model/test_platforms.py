@@ -9,7 +9,7 @@ import pytest
 from tests.builders import NEW, OLD, platform, seconds, source, state
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef, Retries, Stack, stack_dependencies
 from windlass.core.platform.model.health import Health, group_health, parse_health, worst_health
-from windlass.core.platform.model.scopes import Scope, ScopeKind, parse_scope, selected_nodes
+from windlass.core.platform.model.scopes import Scope, ScopeKind, known_nodes, parse_scope, selected_nodes
 from windlass.core.platform.model.snapshots import ResourceKind, desired_revisions
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
@@ -174,3 +174,9 @@ def test_references_read_well() -> None:
     assert str(ResourceRef("v1", "Pod", "p", "ns")) == "Pod ns/p (v1)"
     assert str(ResourceKind("", "Pod")) == "Pod"
     assert str(ResourceKind("ceph.rook.io", "CephCluster")) == "ceph.rook.io/CephCluster"
+
+
+def test_names_of_nodes_must_be_nodes_of_the_platform() -> None:
+    assert known_nodes(PLATFORM, ("vault", "vault")) == {"vault"}
+    with pytest.raises(InvalidInput, match="there is no application 'vautl'"):
+        known_nodes(PLATFORM, ("vautl",))

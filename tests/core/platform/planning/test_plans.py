@@ -67,6 +67,15 @@ def test_teardown_is_the_other_way_round(cluster: str, expected: list[str]) -> N
     assert plan.is_empty == (not expected)
 
 
+def test_what_a_node_left_behind_is_removed_in_its_turn_and_blocks_what_it_depends_on() -> None:
+    left = {"postgres": "StatefulSet data/postgres"}
+    plan = plans.plan_teardown(platform(CHAIN), snapshot("ceph=healthy"), parse_scope("platform"), left)
+    assert steps(plan) == ["remove postgres", "remove ceph after postgres"]
+    assert plan.steps[0].why == "its Application is gone, but not StatefulSet data/postgres"
+    plan = plans.plan_teardown(platform(CHAIN), snapshot("ceph=healthy"), parse_scope("app:ceph"), left)
+    assert [each.name for each in plan.unmet] == ["postgres"]
+
+
 OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import platform, snapshot
+from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
@@ -74,6 +75,19 @@ def test_validate(words: str, code: int, strict: int) -> None:
 )
 def test_teardown(words: str, has_orphans: bool, out_of_time: bool, code: int) -> None:
     found = verdicts.teardown_verdict(outcomes(words), has_orphans=has_orphans, is_out_of_time=out_of_time)
+    assert verdicts.exit_code_for(found) == code
+
+
+@pytest.mark.parametrize(("reason", "code"), [(Reason.FOREIGN_OBJECTS, 2), (Reason.PRESENT, 1)])
+def test_a_teardown_that_only_spared_foreign_objects_is_partial(reason: Reason, code: int) -> None:
+    found = verdicts.teardown_verdict(
+        [
+            Outcome("base", Result.FAILED, Failed(reason, "why")),
+            Outcome("below", Result.SKIPPED, causes=("base",)),
+            Outcome("web", Result.SUCCEEDED),
+        ],
+        has_orphans=False,
+    )
     assert verdicts.exit_code_for(found) == code
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from windlass.core.platform.teardown import inventory
-from windlass.core.platform.teardown.inventory import ObservedObject, RemovedApplications, ResourceKey
+from windlass.core.platform.teardown.inventory import (
+    ObservedObject,
+    PresentObjects,
+    RemovedApplications,
+    ResourceKey,
+    Unreadable,
+)
 
 
 def item(text: str) -> ResourceKey:
@@ -103,7 +110,39 @@ def test_a_definition_is_idle_without_objects_of_its_kind() -> None:
     definitions = [found(f"CustomResourceDefinition.apiextensions.k8s.io {name}") for name in ("a.x", "b.x")]
     looked = [*definitions, found("A n/one", resource_name="a.x")]
     left = [*definitions, found("Secret n/s")]
-    assert [each.key.name for each in inventory.unused_crds(looked, left)] == ["b.x"]
+    kept = replace(definitions[1], key=ResourceKey(*inventory.CRD_GROUP_KIND, "", "c.x"), is_kept=True)
+    assert [each.key.name for each in inventory.unused_crds(PresentObjects(tuple(looked)), [*left, kept])] == ["b.x"]
+
+
+@pytest.mark.parametrize(
+    ("unreadable", "unused"),
+    [
+        (Unreadable("a.x", "Forbidden", "x", "a.x"), ["b.x"]),
+        (Unreadable("x/v1", "its API server does not respond", "x"), []),
+        (Unreadable("y/v1", "its API server does not respond", "y"), ["a.x", "b.x"]),
+    ],
+)
+def test_a_definition_whose_objects_cannot_be_listed_is_not_idle(unreadable: Unreadable, unused: list[str]) -> None:
+    definitions = [found(f"CustomResourceDefinition.apiextensions.k8s.io {name}") for name in ("a.x", "b.x")]
+    listed = PresentObjects(tuple(definitions), (unreadable,))
+    assert [each.key.name for each in inventory.unused_crds(listed, definitions)] == unused
+    assert str(unreadable) == f"{unreadable.what}: {unreadable.error}"
+
+
+def test_what_an_application_left_behind_is_found_by_its_mark() -> None:
+    listed = PresentObjects((
+        found("Deployment.apps n/web", tracking_instance="web"),
+        found("ConfigMap n/label", label_instance="web"),
+        found("Pod n/web", tracking_instance="web", owner_uids=("x",)),
+        found("ConfigMap n/kept", tracking_instance="web", is_kept=True),
+        found("CustomResourceDefinition.apiextensions.k8s.io a.x", tracking_instance="web"),
+        found("PersistentVolumeClaim n/data", tracking_instance="web"),
+        found("ConfigMap n/other", tracking_instance="other"),
+    ))  # fmt: skip
+    by_mark = inventory.left_behind_objects(listed, {"web": "node"}, by_label=False)
+    assert by_mark == {"node": (item("Deployment.apps n/web"),)}
+    by_label = inventory.left_behind_objects(listed, {"web": "node"}, by_label=True)
+    assert by_label == {"node": (item("ConfigMap n/label"), item("Deployment.apps n/web"))}
 
 
 def test_what_is_in_every_namespace_does_not_count() -> None:

@@ -10,7 +10,7 @@ from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from windlass.core.platform.model.applications import Platform
 
@@ -59,6 +59,14 @@ def selected_nodes(platform: Platform, scope: Scope) -> frozenset[str]:
 def empty_selection_notice(platform: Platform, scope: Scope) -> str:
     """The notice of a run whose scope is a stack without applications; empty if the scope selects something."""
     return "" if selected_nodes(platform, scope) else f"nothing is selected: {scope} has no application"
+
+
+def known_nodes(platform: Platform, names: Iterable[str]) -> frozenset[str]:
+    """These names. Raises `InvalidInput` if one is not a node of the platform."""
+    requested = frozenset(names)
+    for name in sorted(requested - platform.applications.keys()):
+        raise InvalidInput(f"there is no application {name!r}", hint=did_you_mean(name, platform.applications))
+    return requested
 
 
 def _lookup(what: str, name: str, names: Mapping[str, frozenset[str]]) -> frozenset[str]:

@@ -135,16 +135,22 @@ def plan_deploy(
     return replace(_build_plan(platform, scope, rules), outdated_parents=outdated)
 
 
-def plan_teardown(platform: Platform, snapshot: Snapshot, scope: Scope) -> Plan:
-    """Plan on the reversed graph: dependents are deleted before their dependencies."""
-    existing = (
-        snapshot.states.keys() - platform.resource_nodes
-    )  # deleted together with the Application that created them
+def plan_teardown(
+    platform: Platform, snapshot: Snapshot, scope: Scope, left_behind: Mapping[str, str] | None = None
+) -> Plan:
+    """Plan on the reversed graph: dependents are deleted before their dependencies.
+
+    `left_behind`: nodes whose Application is gone and whose objects are not, with a summary of these objects.
+    """
+    left = left_behind or {}
+    # Resource nodes are deleted together with the Application that created them.
+    existing = (snapshot.states.keys() | left.keys()) - platform.resource_nodes
+    problems = {name: f"its Application is gone, but not {left[name]}" for name in left}
     rules = _PlanRules(
         platform.graph.reversed(),
         checked_nodes=existing,
-        required_action=lambda name: (Verb.REMOVE, "it is there", ()) if name in existing else None,
-        blocking_problem=lambda _: "it is there and depends on what would be removed",
+        required_action=lambda name: (Verb.REMOVE, problems.get(name, "it is there"), ()) if name in existing else None,
+        blocking_problem=lambda name: f"{problems.get(name, 'it is there')} and depends on what would be removed",
     )
     return _build_plan(platform, scope, rules)
 

@@ -96,6 +96,14 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
         _RERUN,
     ),
     Reason.INTERRUPTED: ("{name} was under way when the run ended: run again, it goes on from where it was.", _RERUN),
+    Reason.UNREADABLE: (
+        "Whether objects of {name} are left cannot be read: grant this identity get and list on them, then run again.",
+        _RERUN,
+    ),
+    Reason.FOREIGN_OBJECTS: (
+        "{name} was left alone to spare foreign objects: move them away, or accept their loss by --delete-foreign.",
+        _RERUN,
+    ),
     Reason.PRESENT: ("{name} is still there: nobody has begun to delete it.", _GET),
     ContainerProblem.CRASHES: (
         "A container of {name} ends and is started again: its last log lines say why; more time does not help.",

@@ -346,7 +346,7 @@ def _recommendations(
     run: RunRecord, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
 ) -> tuple[Recommendation, ...]:
     rerun_command = f"windlass {run.action}{scope_option(run.scope)}"
-    has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL)
+    has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL) and not failures
     run_problem = RunProblem.ORPHANS_LEFT if has_orphans else RunProblem.ACTION_FAILED
     recommendations = (
         [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []

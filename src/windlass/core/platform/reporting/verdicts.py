@@ -74,11 +74,17 @@ def validate_verdict(
     return Verdict.PARTIAL if unhealthy or has_strict_findings else Verdict.SUCCESS
 
 
-def teardown_verdict(outcomes: Iterable[Outcome], *, has_orphans: bool, is_out_of_time: bool = False) -> Verdict:
-    """Failure if a node was not removed; partial if all nodes are removed but orphans remain."""
+def teardown_verdict(outcomes: Collection[Outcome], *, has_orphans: bool, is_out_of_time: bool = False) -> Verdict:
+    """Failure if the removal of a node failed.
+
+    Partial if orphans remain, or if nodes were only refused in order to spare foreign objects, or skipped because of
+    that.
+    """
     is_removed = all(outcome.is_successful for outcome in outcomes)
     if is_removed and not has_orphans:
         return Verdict.SUCCESS
     if is_out_of_time:
         return Verdict.TIMEOUT
-    return Verdict.PARTIAL if is_removed else Verdict.FAILURE
+    refused = {outcome.name for outcome in outcomes if outcome.is_refused}
+    is_spared = all(outcome.is_successful or {outcome.name, *outcome.causes} & refused for outcome in outcomes)
+    return Verdict.PARTIAL if is_spared else Verdict.FAILURE

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 CRD_GROUP_KIND = ("apiextensions.k8s.io", "CustomResourceDefinition")
 DEFAULT_OBJECTS = frozenset({
@@ -34,6 +34,25 @@ class ResourceKey:
     def is_crd(self) -> bool:
         return (self.group, self.kind) == CRD_GROUP_KIND
 
+    @property
+    def is_namespace(self) -> bool:
+        return (self.group, self.kind) == ("", "Namespace")
+
+    @property
+    def is_container(self) -> bool:
+        """A CustomResourceDefinition or Namespace: its deletion deletes all objects of its kind, or in it."""
+        return self.is_crd or self.is_namespace
+
+    @property
+    def is_storage(self) -> bool:
+        """A claim or volume: the volume policy decides on these."""
+        return self.group == "" and self.kind in {"PersistentVolumeClaim", "PersistentVolume"}
+
+    @property
+    def is_lasting(self) -> bool:
+        """Neither a lease nor one of the objects that controllers create in every namespace."""
+        return (self.group, self.kind) != LEASE_GROUP_KIND and (self.kind, self.name) not in DEFAULT_OBJECTS
+
     def __str__(self) -> str:
         full_name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return f"{self.kind} {full_name} ({self.group})" if self.group else f"{self.kind} {full_name}"
@@ -56,17 +75,47 @@ class ObservedObject:
     is_kept: bool = False
     """Its annotations exclude it from deletion (`Delete=false`, or Helm's `keep`)."""
     is_deleting: bool = False
+    created: str = ""
+    """Creation time as the server writes it: RFC 3339 in UTC, so that texts compare as times do."""
 
     def instance(self, *, by_label: bool) -> str:
         return self.tracking_instance or (self.label_instance if by_label else "")
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Objects that could not be listed or read. They count as present: nothing is deleted because they are not seen."""
+
+    what: str
+    """The collection, object or API group."""
+    error: str
+    group: str
+    resource_name: str = ""
+    """As `plural.group`; empty for every resource of the group."""
+    is_namespaced: bool = True
+    is_permanent: bool = False
+    """Another attempt would fail in the same way, for example because a permission is missing."""
+
+    def includes(self, resource_name: str) -> bool:
+        """Whether objects of this resource are among them."""
+        if self.resource_name:
+            return self.resource_name == resource_name
+        return resource_name.partition(".")[2] == self.group
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
 class PresentObjects:
-    """The objects that exist, out of those asked for. `unreadable`: what could not be read."""
+    """The objects that exist, out of those asked for, and what could not be read."""
 
     objects: tuple[ObservedObject, ...] = ()
-    unreadable: tuple[str, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def is_permanently_unreadable(self) -> bool:
+        return any(each.is_permanent for each in self.unreadable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +144,36 @@ def uses_label_tracking(objects: Iterable[ObservedObject], managed_keys: Collect
     return any(found.label_instance for found in managed) and not any(found.tracking_instance for found in managed)
 
 
-def owned_uids(objects: Collection[ObservedObject], removed: RemovedApplications) -> frozenset[str]:
-    """UIDs of the objects they manage and, transitively, of everything those objects own."""
+def left_behind_objects(
+    listed: PresentObjects, nodes: Mapping[str, str], *, by_label: bool
+) -> dict[str, tuple[ResourceKey, ...]]:
+    """Objects that still carry the tracking mark of an Application that is gone, by node.
+
+    `nodes` are the names of nodes by their instance name. Left out is what is not removed in the turn of a node:
+    objects that others own or that are marked to be kept, CustomResourceDefinitions, claims and volumes.
+    """
+    left: dict[str, list[ResourceKey]] = {}
+    for found in listed.objects:
+        node = nodes.get(found.instance(by_label=by_label))
+        is_removed = not (found.owner_uids or found.is_kept or found.key.is_crd or found.key.is_storage)
+        if node and is_removed:
+            left.setdefault(node, []).append(found.key)
+    return {node: tuple(sorted(keys)) for node, keys in left.items()}
+
+
+def owned_uids(
+    objects: Collection[ObservedObject], removed: RemovedApplications, known: Collection[str] = ()
+) -> frozenset[str]:
+    """UIDs of the objects they manage and, transitively, of everything those objects own.
+
+    `known`: UIDs of further objects of theirs, which may be missing in `objects`.
+    """
     dependents: dict[str, list[str]] = {}
     for found in objects:
         if found.key not in removed.excluded_keys:
             for owner in found.owner_uids:
                 dependents.setdefault(owner, []).append(found.uid)
-    pending = [found.uid for found in objects if removed.manages(found)]
+    pending = [*known, *(found.uid for found in objects if removed.manages(found))]
     owned = set(pending)
     while pending:
         for uid in dependents.get(pending.pop(), ()):
@@ -124,17 +195,22 @@ def remaining_objects(
     return tuple(sorted(without_owned, key=lambda found: found.key))
 
 
-def unused_crds(objects: Collection[ObservedObject], remaining: Iterable[ObservedObject]) -> tuple[ObservedObject, ...]:
-    """Those remaining CustomResourceDefinitions whose kind has no objects."""
-    used = {found.resource_name for found in objects}
-    return tuple(found for found in remaining if found.key.is_crd and found.key.name not in used)
+def unused_crds(listed: PresentObjects, remaining: Iterable[ObservedObject]) -> tuple[ObservedObject, ...]:
+    """Those remaining CustomResourceDefinitions whose kind has no objects, and which are not marked to be kept."""
+    used = {found.resource_name for found in listed.objects}
+    return tuple(
+        found
+        for found in remaining
+        if found.key.is_crd
+        and not found.is_kept
+        and found.key.name not in used
+        and not any(each.includes(found.key.name) for each in listed.unreadable)
+    )
 
 
 def namespace_contents(objects: Iterable[ObservedObject], namespace: str) -> tuple[ResourceKey, ...]:
     """What a namespace contains, except for leases and what every namespace contains."""
-    inside = (found.key for found in objects if found.key.namespace == namespace)
-    lasting = (item for item in inside if (item.group, item.kind) != LEASE_GROUP_KIND)
-    return tuple(sorted(item for item in lasting if (item.kind, item.name) not in DEFAULT_OBJECTS))
+    return tuple(sorted(found.key for found in objects if found.key.namespace == namespace and found.key.is_lasting))
 
 
 def exclusive_namespaces(

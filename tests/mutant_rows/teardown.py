@@ -1,0 +1,82 @@
+"""The mutants of a teardown: what it deletes, waits for and keeps."""
+
+from __future__ import annotations
+
+from tests.mutant_rows import Mutant
+
+LOOKS = "operations/teardown/test_incomplete_looks.py"
+FOREIGN = "operations/teardown/test_foreign_objects.py"
+PROBLEMS, LEFT = "operations/teardown/test_problems.py", "operations/teardown/test_left_behind.py"
+STEP, CLEANUP = "argo/cd/removal_step.py", "operations/teardown/cleanup.py"
+
+TEARDOWN_MUTANTS = (
+    Mutant(
+        "an incomplete look opens a removal gate", "INV-5", STEP,
+        "        if not present.objects and not present.unreadable:",
+        "        if not present.objects:",
+        f"{LOOKS}::test_no_gate_opens_while_objects_cannot_be_listed",
+    ),
+    Mutant(
+        "what cannot be listed is no foreign object", "INV-5", "core/platform/teardown/foreign_objects.py",
+        "    return ForeignObjects(tuple(sorted(foreign)), listed.unreadable)",
+        "    return ForeignObjects(tuple(sorted(foreign)))",
+        f"{FOREIGN}::test_what_cannot_be_listed_counts_as_foreign",
+    ),
+    Mutant(
+        "foreign objects are destroyed", "INV-5", STEP,
+        "        if not containers or self.node.name in self.context.deletes_foreign:",
+        "        if True:",
+        f"{FOREIGN}::test_a_node_that_would_destroy_foreign_objects_is_left_alone",
+    ),
+    Mutant(
+        "a definition goes on an incomplete look", "INV-5", CLEANUP,
+        "        if contents.unreadable:",
+        "        if False:",
+        f"{LOOKS}::test_a_definition_stays_whose_objects_cannot_be_listed",
+    ),
+    Mutant(
+        "a definition goes with its objects", "INV-5", CLEANUP,
+        "        elif not contents.objects or found.key in self.crds_with_objects:",
+        "        elif True:",
+        f"{LOOKS}::test_a_definition_that_gets_an_object_at_the_last_moment_stays",
+    ),
+    Mutant(
+        "a namespace goes on an incomplete look", "INV-5", CLEANUP,
+        "        elif contents.unreadable:",
+        "        elif False:",
+        f"{LOOKS}::test_a_namespace_stays_whose_contents_cannot_be_listed",
+    ),
+    Mutant(
+        "a namespace older than its Applications goes", "INV-5", CLEANUP,
+        "        if found.created < oldest_application:",
+        "        if False:",
+        f"{LOOKS}::test_a_namespace_that_is_older_than_what_deploys_to_it_stays",
+    ),
+    Mutant(
+        "removal waits for what was taken over", "INV-5", STEP,
+        "        owned = (each for each in present.objects if each.instance(by_label=by_label) in instances "
+        "and not each.is_kept)",
+        "        owned = (each for each in present.objects if not each.is_kept)",
+        f"{PROBLEMS}::test_what_another_application_took_over_or_what_says_that_it_stays_is_not_waited_for",
+    ),
+    Mutant(
+        "removal waits for what says Delete=false", "INV-5", STEP,
+        "        owned = (each for each in present.objects if each.instance(by_label=by_label) in instances "
+        "and not each.is_kept)",
+        "        owned = (each for each in present.objects if each.instance(by_label=by_label) in instances)",
+        f"{PROBLEMS}::test_what_another_application_took_over_or_what_says_that_it_stays_is_not_waited_for",
+    ),
+    Mutant(
+        "unmet is ignored under the teardown lock", "INV-5", "operations/teardown/teardown.py",
+        "        result = await _delete_platform(run, writer, planned, listed) if planned.plan.can_run "
+        "else TeardownResult()",
+        "        result = await _delete_platform(run, writer, planned, listed)",
+        f"{LEFT}::test_a_parent_that_comes_before_the_lock_is_held_stands_in_the_way",
+    ),
+    Mutant(
+        "a dependent counts by its Application alone", "INV-5", "core/platform/planning/plans.py",
+        "    existing = (snapshot.states.keys() | left.keys()) - platform.resource_nodes",
+        "    existing = snapshot.states.keys() - platform.resource_nodes",
+        f"{LEFT}::test_objects_of_a_dependent_block_a_scope_as_the_dependent_does",
+    ),
+)  # fmt: skip

@@ -1,0 +1,147 @@
+"""An Application that was deleted without cascade counts by its objects: they block, and go in their turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.operations.clusters import APPS, after
+from tests.operations.teardown.teardowns import AUTOMATED, Stand, pod_of, stand
+from tests.operations.teardown.test_problems import FREE, LEASES, refused
+from tests.sandbox.controllers.clusters import World, run, world
+from tests.sandbox.controllers.objects import URL, application
+from windlass.core.platform.outcomes import Result
+from windlass.sandbox.argocd.repositories import MemoryRepository
+
+if TYPE_CHECKING:
+    from windlass.sandbox.apiserver.store import StoreChange
+
+DEPLOYMENTS = "deployments.apps"
+
+
+async def orphaned(w: World, *, by_label: bool = False) -> Stand:
+    """`web` runs, and its Application is gone."""
+    w.argocd.tracks_by_label = by_label
+    s = stand(w, "top: web; web: api; api: db", web=pod_of("web"))
+    await s.deployed()
+    for name in ("top", "web"):
+        if name == "web":
+            await w.sandbox.client().patch(APPS, name, FREE, "argocd")
+        await w.sandbox.client().delete(APPS, name, "argocd")
+        await after(10)
+    assert await s.names(DEPLOYMENTS) == ["web"]
+    return s
+
+
+@pytest.mark.parametrize("by_label", [False, True])
+@pytest.mark.parametrize("scope", ["app:api", "app:db"])
+def test_objects_of_a_dependent_block_a_scope_as_the_dependent_does(scope: str, by_label: bool) -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await orphaned(w, by_label=by_label)
+            before = len(s.writes())
+            report = await s.torn_down(scope)
+            assert report.summary.exit_code == 1
+            why = {each.name: each.why for each in report.unmet}
+            if scope == "app:api":
+                assert why == {
+                    "web": (
+                        "its Application is gone, but not ConfigMap default/web, Deployment default/web (apps) "
+                        "and depends on what would be removed"
+                    )
+                }
+            assert len(s.writes()) == before
+
+    run(main())
+
+
+@pytest.mark.parametrize("scope", ["platform", "app:web"])
+def test_what_is_left_of_a_node_goes_in_its_turn(scope: str) -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await orphaned(w)
+            gone: list[str] = []
+
+            def notice(change: StoreChange) -> None:
+                if change.type == "DELETED":
+                    gone.append(f"{change.new.kind_id} {change.new.name}")
+
+            for kind in (APPS, DEPLOYMENTS, "pods"):
+                w.sandbox.server.store.listen(kind, "", notice)
+            report = await s.torn_down(scope)
+            assert report.summary.exit_code == 0, (report.failures, report.removal)
+            results = {each.name: each.result for each in report.components}
+            assert results["web"] is Result.SUCCEEDED
+            assert await s.names(DEPLOYMENTS) == []
+            if scope == "platform":
+                assert gone.index(f"{DEPLOYMENTS} web") < gone.index(f"{APPS} api")
+                assert not [line for line in gone[gone.index(f"{APPS} api") :] if line.startswith("pods")]
+            else:
+                assert await s.names(APPS) == ["api", "db", "platform-root"]
+
+    run(main())
+
+
+def test_an_application_that_vanishes_after_the_plan_is_removed_with_what_it_left() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web: api", web=pod_of("web"))
+            await s.deployed()
+
+            def vanish(change: StoreChange) -> None:
+                if (change.type, change.new.name) == ("DELETED", "platform-root"):
+                    forget()
+                    w.sandbox.start(_orphan(), name="another client")
+
+            async def _orphan() -> None:
+                await w.sandbox.client().patch(APPS, "web", FREE, "argocd")
+                await w.sandbox.client().delete(APPS, "web", "argocd")
+
+            forget = w.sandbox.server.store.listen(APPS, "", vanish)
+            report = await s.torn_down()
+            assert report.summary.exit_code == 0, (report.failures, report.removal)
+            assert await s.names(DEPLOYMENTS) == []
+
+    run(main())
+
+
+def test_a_dependent_that_may_be_left_is_told_where_not_everything_can_be_listed() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web: api")
+            await s.deployed()
+            assert (await s.torn_down("app:web")).summary.exit_code == 0
+            w.sandbox.server.faults.add(refused("list", "secrets"))
+            report = await s.torn_down("app:api")
+            assert report.summary.exit_code == 0, (report.failures, report.removal)
+            assert (
+                "objects of web may be left, which depend on what is removed: could not list secrets" in report.notices
+            )
+
+    run(main())
+
+
+def test_a_parent_that_comes_before_the_lock_is_held_stands_in_the_way() -> None:
+    """It would create `web` again, and cannot be deleted, for it defines `api` as well."""
+
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web; api")
+            await s.deployed()
+            await w.sandbox.client().patch(LEASES, "windlass", {"spec": {"holderIdentity": "dead"}}, "argocd")
+            w.sandbox.start(_made(w), name="another client")
+            report = await s.torn_down("app:web")
+            assert report.summary.exit_code == 1
+            assert [each.name for each in report.unmet] == ["Application argocd/apps (argoproj.io)"]
+            assert s.deleted() == []
+
+    async def _made(w: World) -> None:
+        await after(5)
+        files = [application(name) for name in ("web", "api")]
+        repository = w.argocd.repositories[URL]
+        assert isinstance(repository, MemoryRepository)
+        repository.push({"apps/all.yaml": files})
+        await w.sandbox.client().create(APPS, application("apps", namespace="argocd", **AUTOMATED))
+
+    run(main())
