@@ -91,9 +91,9 @@ DEFINITION_MUTANTS = (
     Mutant(
         "an empty selection is everything",
         "INV-1",
-        "argo/cd/sync_step.py",
-        "        if everything and not non_nodes:",
-        "        if False:",
+        "argo/cd/application_resources.py",
+        "    if not is_out_of_sync or out_of_sync_resources(application, exclude=nodes):",
+        "    if True:",
         NESTED,
     ),
     Mutant(

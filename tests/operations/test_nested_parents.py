@@ -110,6 +110,22 @@ def test_what_moves_because_its_parent_moves_is_planned_after_it(nodes: str) -> 
     clusters.run(main())
 
 
+def test_a_parent_whose_last_operation_failed_is_not_synced_for_its_children() -> None:
+    """Nothing of its own is out of sync: its children are synced in their turn, and that is its next operation."""
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            await begin(w, files("1"), application("middle"))
+            operation = {"initiatedBy": {"username": "jane"}, "sync": {"revision": "nowhere"}}
+            await w.sandbox.client().patch(APPS, "middle", {"operation": operation}, "argocd")
+            await after(10)
+            report = await deployed(w, builders.platform(NODES))
+            assert report.summary.exit_code == 0, report.failures
+            assert operations(w, "middle")[1:] == [["base"], ["web"]]
+
+    clusters.run(main())
+
+
 def test_an_automated_parent_is_waited_for() -> None:
     """It updates what it defines by itself, as soon as it is updated; one command suffices all the same."""
     policy: dict[str, Any] = {"syncPolicy": {"automated": {}}}

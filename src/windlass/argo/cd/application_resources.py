@@ -15,7 +15,7 @@ from windlass.argo.cd.applications import (
     parse_application,
     resource_kind,
 )
-from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind, SyncStatus
+from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, ResourceKind, SyncStatus
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -77,12 +77,18 @@ def out_of_sync_resources(application: Application, *, exclude: Container[Object
 
 
 def parse_own_state(application: Application, nodes: Container[ObjectKey]) -> ApplicationState:
-    """The state of the Application; Synced if only nodes that it defines are out of sync: these have their own turn."""
+    """The state of the Application without the nodes that it defines, which have steps of their own.
+
+    If only such nodes are out of sync, it is Synced, and an operation that did not succeed was about them.
+    """
     state = parse_application(application)
     is_out_of_sync = state.sync is SyncStatus.OUT_OF_SYNC and out_of_sync_resources(application, exclude=())
-    if is_out_of_sync and not out_of_sync_resources(application, exclude=nodes):
-        return replace(state, sync=SyncStatus.SYNCED)
-    return state
+    if not is_out_of_sync or out_of_sync_resources(application, exclude=nodes):
+        return state
+    operation = state.operation
+    if operation is not None and operation.phase is not OperationPhase.SUCCEEDED and not state.operation_requested:
+        operation = None
+    return replace(state, sync=SyncStatus.SYNCED, operation=operation)
 
 
 def _operation_resource(row: ManagedResource) -> RawObject:

@@ -245,10 +245,9 @@ class _SyncAttempt:
             revisions = desired_revisions(state)
             wait = _wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
             if wait is None:
-                resources = self._own_resources(watch.current)
-                if resources is None or not sync_reason(state, revisions):
+                if not sync_reason(state, revisions):
                     return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
-                request = SyncRequest(revisions, self._context.run_id, resources)
+                request = SyncRequest(revisions, self._context.run_id, self._own_resources(watch.current))
                 response = await self._context.writer.try_sync(watch.current, request)
                 if isinstance(response, str):
                     return Failed(Reason.OPERATION_FAILED, response)
@@ -277,15 +276,13 @@ class _SyncAttempt:
     def _own_state(self, application: Application | None) -> ApplicationState | None:
         return None if application is None else parse_own_state(application, self._node_keys)
 
-    def _own_resources(self, application: Application) -> tuple[dict[str, str], ...] | None:
-        """What to sync: empty for everything, `None` if only nodes that it defines are out of sync.
+    def _own_resources(self, application: Application) -> tuple[dict[str, str], ...]:
+        """What to sync, without nodes that it defines, which have steps of their own; empty for everything.
 
-        Nodes that the Application defines are left out because they have sync steps of their own.
+        If only nodes are out of sync, its own state is Synced, and nothing is synced.
         """
         everything = out_of_sync_resources(application, exclude=())
         non_nodes = out_of_sync_resources(application, exclude=self._node_keys)
-        if everything and not non_nodes:
-            return None
         return tuple(non_nodes) if len(non_nodes) < len(everything) else ()
 
     def _wait_for_comparison(self, application: Application, state: ApplicationState) -> Wait | None:
