@@ -19,6 +19,7 @@ from tests.scenarios.exit_codes.situations import (
     silent,
     standing,
     unreachable,
+    with_broken_set,
     without_argo_cd,
 )
 from windlass import __version__
@@ -207,6 +208,8 @@ PLAN = (
         environ={"TEARDOWN_CONFIRM": ""}),
     Row("plan", "something outside the scope is missing", 1, "--scope app:web", "gone: it does not exist",
         platform="web: gone", given=standing),
+    Row("plan", "what defines a part of it cannot be rendered", 2, says="ApplicationSet argocd/broken  ParentBroken",
+        platform="web; owned", given=with_broken_set, writes_nothing=True),
     Row("plan", "a place that cannot be written", 3, "--out /nowhere/plan.json", "the plan cannot be written",
         platform="web", given=standing),
     wrong("plan", "an unknown action to plan", "--action burn", "burn"),

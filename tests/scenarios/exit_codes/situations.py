@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONFIGS = ("web", "sick", "fresh", "clean", "stuck", "late", "left", "doomed", "stopped-int", "stopped-term")
 DEPLOYED = ("web", "sick", "slow", "clean", "stuck", "late", "left", "stopped-int", "stopped-term")
 LEASES = "leases.coordination.k8s.io"
+SETS = "applicationsets.argoproj.io"
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 HELD = ["example.org/held"]
 LIMITS = {"sync": "20s", "health": "6s", "degradedGrace": "1s", "expected": "1s"}
@@ -246,6 +247,26 @@ def of_production(world: World) -> Iterator[None]:
             yield
     finally:
         world.cluster.do(calls.delete(LEASES, "windlass", "argocd"))
+
+
+@contextmanager
+def with_broken_set(world: World) -> Iterator[None]:
+    """`owned` belongs to an ApplicationSet that cannot generate it any more."""
+    calls, head = world.cluster.sandbox.client(), {"apiVersion": "argoproj.io/v1alpha1"}
+    spec = {"generators": [{"scm": {}}], "template": {"metadata": {"name": "x"}, "spec": application()["spec"]}}
+    body = {**head, "kind": "ApplicationSet", "metadata": {"name": "broken"}, "spec": spec}
+    made = world.cluster.do(calls.create(SETS, body, "argocd"))
+    owned = application("owned", path="web")
+    owner = {**head, "kind": "ApplicationSet", "name": "broken", "uid": made["metadata"]["uid"], "controller": True}
+    owned["metadata"] |= {"ownerReferences": [owner], "finalizers": []}
+    world.cluster.do(calls.create(APPS, owned))
+    world.cluster.rest(1)
+    try:
+        with standing(world):
+            yield
+    finally:
+        world.cluster.do(calls.delete(SETS, "broken", "argocd"))
+        world.cluster.rest(1)
 
 
 def planned(*synced: str) -> Situation:
