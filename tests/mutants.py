@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.mutant_rows import Mutant
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
+from tests.mutant_rows.order import ORDER_MUTANTS
 from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
 
 HERE = Path(__file__).parents[1]
@@ -72,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "out of sync after a sync is drift at once", "INV-1", GATES,
-        "    if may_predate_sync(state, now):",
+        "    if may_predate_sync(history, state, now):",
         "    if False:",
         f"{ORDER}::test_out_of_sync_right_after_a_sync_is_no_drift_yet",
     ),
@@ -95,6 +96,7 @@ MUTANTS = (
         PATH,
     ),
     *DEFINITION_MUTANTS,
+    *ORDER_MUTANTS,
     Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',
@@ -109,8 +111,8 @@ MUTANTS = (
     ),
     Mutant(
         "failed counts as succeeded", "INV-4", "orchestrators/embedded.py",
-        "        result = Result.SUCCEEDED if isinstance(ended.decision, Open) else Result.FAILED",
-        "        result = Result.SUCCEEDED",
+        "        result = Result.SKIPPED if ended.decision.blocked_by else Result.FAILED",
+        "        result = Result.SKIPPED if ended.decision.blocked_by else Result.SUCCEEDED",
         FAILURES,
     ),
     Mutant(
@@ -133,8 +135,8 @@ MUTANTS = (
     ),
     Mutant(
         "the end is not looked at", "INV-4", "operations/deploy.py",
-        "    healthy = [each.name for each in outcomes if each.is_successful]",
-        "    healthy: list[str] = []",
+        "    ready = [each.name for each in outcomes if each.is_successful]",
+        "    ready: list[str] = []",
         FAILURES,
     ),
     Mutant(

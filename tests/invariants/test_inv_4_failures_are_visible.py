@@ -65,7 +65,7 @@ def test_what_was_healthy_in_its_turn_and_is_sick_at_the_end_is_no_success(tmp_p
         assert (found.code, found.results) == (2, {"a": "failed", "b": "succeeded"}), found.ended.output
         (failure,) = found.report["failures"]
         assert (failure["name"], failure["reason"]) == ("a", "Degraded")
-        assert "healthy in its turn, and is not at the end of the run: it is Degraded" in failure["detail"]
+        assert "not ready at the end of the run: it is Degraded" in failure["detail"]
 
 
 def broken_when_begun(stage: Stage, name: str, *, breaks: str) -> None:

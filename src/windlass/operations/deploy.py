@@ -13,14 +13,16 @@ from windlass.argo.cd import root_application
 from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
 from windlass.argo.cd.sync_step import SyncContext, SyncSteps
+from windlass.argo.dependency_checks import DependencyChecks
 from windlass.core.log_lines import Level, LogLine
-from windlass.core.platform import final_check
+from windlass.core.platform import rechecks
 from windlass.core.platform.events import NodeFinished, RunPhase
 from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
+from windlass.core.platform.rechecks import Recheck
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import FinalState
 from windlass.kube import access_reviews
@@ -37,12 +39,11 @@ from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import RunHooks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from windlass.argo.cd.application_writer import ApplicationWriter
-    from windlass.core.platform.gate_values import GateHistory
     from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.model.snapshots import Snapshot
+    from windlass.core.platform.model.snapshots import NodeState, Snapshot
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.objects import RawObject
     from windlass.kube.client.resources import Ref
@@ -76,8 +77,11 @@ async def _deploy(run: Run) -> Report:
     await run.control.unless_stopped(_require_permissions(run, planned.root_manifest))
     async with run.hold_lock() as writer:
         planned = await run.control.unless_stopped(_plan_under_lock(run, writer, planned))
-        outcomes = await _sync_applications(run, writer, planned)
-        outcomes, snapshot = await _verify_still_healthy(run, planned, (*_unchanged_outcomes(planned), *outcomes))
+        if not planned.plan.can_run:
+            return run.plan_report(planned)
+        opened = {name: planned.snapshot.states[name] for name in planned.plan.unchanged}
+        outcomes = await _sync_applications(run, writer, planned, opened)
+        outcomes, snapshot = await _verify_still_ready(run, planned, outcomes, opened)
     run.start_phase(RunPhase.REPORT)
     return await _run_report(run, planned, outcomes, snapshot)
 
@@ -156,6 +160,17 @@ def _broken_parents(planned: PlannedRun) -> frozenset[str]:
     return frozenset(failed.cause for failed in failures if failed.reason is Reason.PARENT_BROKEN)
 
 
+async def _plan_when_met(run: Run, platform: Platform) -> PlannedRun:
+    """Plan, and plan again for up to `SETTLING_TIMEOUT` while only the proof of health is missing outside the scope."""
+    clock = run.context.clock
+    started = clock.monotonic()
+    while _is_unsettled(planned := await run.plan(platform)):
+        if clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds():
+            break
+        await clock.sleep(SETTLING_POLL_INTERVAL)
+    return planned
+
+
 async def _require_permissions(run: Run, root_manifest: RawObject | None) -> None:
     await access_reviews.require_permissions(run.context.cluster.reader, _required_permissions(run, root_manifest))
 
@@ -170,13 +185,16 @@ def _required_permissions(run: Run, root_manifest: RawObject | None) -> Iterator
 
 async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedRun) -> PlannedRun:
     """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
-    if before.root_manifest is not None:
-        await _write_root(run, writer, before.root_manifest)
-    planned = await _await_parents(run, await run.plan(before.platform), lambda: run.plan(before.platform))
-    run.announce_plan(planned)
-    if before.root_manifest is None:  # a root that was just written changes the plan
-        check_approved_plan(run.request, planned)
-    return planned
+
+    async def replan() -> PlannedRun:
+        return await _plan_when_met(run, before.platform)
+
+    planned = await replan()
+    check_approved_plan(run.request, planned)
+    if planned.root_manifest is not None and planned.plan.can_run:
+        await _write_root(run, writer, planned.root_manifest)
+        planned = await replan()  # a root that was just written changes the plan
+    return run.announce_plan(await _await_parents(run, planned, replan))
 
 
 async def _write_root(run: Run, writer: ApplicationWriter, manifest: RawObject) -> None:
@@ -200,7 +218,10 @@ async def _apply_root(writer: ApplicationWriter, manifest: RawObject, ref: Ref) 
             return await writer.client.patch(ref, {**surplus, "metadata": version})
 
 
-async def _sync_applications(run: Run, writer: ApplicationWriter, planned: PlannedRun) -> tuple[Outcome, ...]:
+async def _sync_applications(
+    run: Run, writer: ApplicationWriter, planned: PlannedRun, opened: dict[str, NodeState]
+) -> tuple[Outcome, ...]:
+    """Run the plan; return the outcomes of all nodes in scope, and add the states on which gates opened."""
     run.start_phase(RunPhase.RUN)
     context, control = run.context, run.control
     sync_context = SyncContext(
@@ -218,41 +239,47 @@ async def _sync_applications(run: Run, writer: ApplicationWriter, planned: Plann
         failures=planned.plan.failures,
         outdated_parents=planned.plan.outdated_parents,
         observe_definitions=run.live.observe_definitions,
+        dependencies=DependencyChecks(
+            planned.platform, context.run_id, opened, run.live.read_state, context.clock, context.cluster.now
+        ),
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)
     try:
-        return await embedded.run(planned.plan, planned.platform, hooks)
+        outcomes = {each.name: each for each in await embedded.run(planned.plan, planned.platform, hooks)}
     finally:
         await run.live.end_operations(writer)
+    return tuple(({each.name: each for each in _unchanged_outcomes(planned)} | outcomes).values())
 
 
-async def _verify_still_healthy(
-    run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...]
+async def _verify_still_ready(
+    run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...], opened: Mapping[str, NodeState]
 ) -> tuple[tuple[Outcome, ...], Snapshot]:
-    """Check at the end of the run that finished applications are still healthy; wait for those that are not.
+    """Check at the end of the run that finished applications are as their gates saw them; wait for unhealthy ones.
 
     Return the corrected outcomes and the final snapshot.
     """
-    healthy = [each.name for each in outcomes if each.is_successful]
-    histories: dict[str, GateHistory] = {}
+    nodes, run_id = planned.platform.applications, run.context.run_id
+    ready = [each.name for each in outcomes if each.is_successful]
+    checked = {name: Recheck(nodes[name].timing, run_id, opened.get(name)) for name in ready}
     announced: set[str] = set()
-    names_to_assess = healthy
+    names_to_assess = ready
     while True:
         observation = await run.live.observe()
         names = () if run.control.stop.is_set() else names_to_assess
         snapshot, _ = await assess_snapshot(run.context.cluster, planned.platform, observation, names)
-        histories = final_check.update_histories(histories, healthy, snapshot)
-        closed_gates = final_check.closed_gates(planned.platform, histories, snapshot)
+        checked = rechecks.observe_all(checked, snapshot.states, snapshot.taken_at)
+        closed_gates = rechecks.closed_gates(checked)
         waiting = {name: each for name, each in closed_gates.items() if not isinstance(each, Failed)}
-        if run.control.stop.is_set() or (not waiting and names_to_assess is healthy):
+        if run.control.stop.is_set() or (not waiting and names_to_assess is ready):
             break
-        names_to_assess = list(histories) if waiting else healthy  # all of them once more at the end
+        suspects = [name for name, each in checked.items() if each.history is not None]
+        names_to_assess = suspects if waiting else ready  # all of them once more at the end
         for name in sorted(waiting.keys() - announced):
-            message = f"it was healthy in its turn, and now is waited for again: {waiting[name].detail}"
+            message = f"its gate had opened, and it is waited for again: {waiting[name].detail}"
             run.control.emit(LogLine(Level.WARN, message, name))
         announced |= waiting.keys()
         await run.context.clock.sleep(SETTLING_POLL_INTERVAL)
-    corrected = tuple(final_check.apply_final_check(each, closed_gates.get(each.name)) for each in outcomes)
+    corrected = tuple(rechecks.apply_final_check(each, closed_gates.get(each.name)) for each in outcomes)
     for each in corrected:
         if each.name in closed_gates:
             run.control.emit(NodeFinished(each))
@@ -260,8 +287,9 @@ async def _verify_still_healthy(
 
 
 async def _run_report(run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...], snapshot: Snapshot) -> Report:
-    failed = [each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED} and not each.causes]
-    final_state = FinalState(snapshot, await run.live.diagnostics(failed))
+    failed = {each.name for each in outcomes if each.result in {Result.FAILED, Result.INTERRUPTED} and not each.causes}
+    failed |= {cause for each in outcomes for cause in each.causes if cause in planned.platform.applications}
+    final_state = FinalState(snapshot, await run.live.diagnostics(sorted(failed)))
     return reports.run_report(run.record(), planned.platform, planned.plan, outcomes, final_state)
 
 

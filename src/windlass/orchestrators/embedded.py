@@ -11,6 +11,7 @@ from windlass.core.platform.events import NodeFinished, NodeWaiting
 from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import schedules
+from windlass.core.platform.planning.plans import Verb
 from windlass.core.platform.planning.schedules import Schedule, ScheduleLimits
 from windlass.errors import WindlassError
 
@@ -40,20 +41,26 @@ class RunHooks:
 
 
 async def run(plan: Plan, platform: Platform, hooks: RunHooks) -> tuple[Outcome, ...]:
-    """Run the plan; return the outcome of every step in plan order."""
+    """Run the plan; return the outcome of every step in plan order, and of the rechecks that did not succeed.
+
+    A recheck that was skipped is left out: nothing was to be done to its node, which is unchanged.
+    """
     plan_run = _PlanRun(plan, platform, hooks)
     await plan_run.run()
-    failures = {each.name: each.causes or (each.name,) for each in plan_run.outcomes.values() if each.is_failed}
-    causes = schedules.skip_causes(plan.graph, failures)
-    outcomes = (plan_run.outcomes.get(step.name) or Outcome(step.name, Result.NOT_STARTED) for step in plan.steps)
+    ended = [each for each in plan_run.outcomes.values() if each.is_failed or each.is_blocked]
+    causes = schedules.skip_causes(plan.graph, {each.name: each.causes or (each.name,) for each in ended})
+    outcomes = [plan_run.outcomes.get(step.name) or Outcome(step.name, Result.NOT_STARTED) for step in plan.steps]
+    rechecked = (plan_run.outcomes[step.name] for step in plan.rechecks if step.name in plan_run.outcomes)
+    outcomes += [each for each in rechecked if each.result in {Result.FAILED, Result.INTERRUPTED}]
     return tuple(
-        replace(each, causes=causes[each.name]) if each.result is Result.SKIPPED else each for each in outcomes
+        replace(each, causes=causes.get(each.name, each.causes)) if each.result is Result.SKIPPED else each
+        for each in outcomes
     )
 
 
 class _PlanRun:
     def __init__(self, plan: Plan, platform: Platform, hooks: RunHooks) -> None:
-        self._steps = {step.name: step for step in plan.steps}
+        self._steps = {step.name: step for step in (*plan.steps, *plan.rechecks)}
         self._hooks = hooks
         limits = ScheduleLimits(platform.max_parallel, platform.barrier)
         self._schedule = Schedule(plan.graph, platform.expected_durations, limits)
@@ -109,13 +116,15 @@ class _PlanRun:
         self._hooks.emit(event)
 
     def _record_result(self, name: str, ended: StepResult) -> None:
-        result = Result.SUCCEEDED if isinstance(ended.decision, Open) else Result.FAILED
         started, now = self._started[name], self._hooks.now()
-        causes = ended.decision.causes if isinstance(ended.decision, Failed) else ()
-        self._record_outcome(Outcome(name, result, ended.decision, causes, started, now, ended.attempts))
-        if result is Result.SUCCEEDED:
+        if isinstance(ended.decision, Open):
+            result = Result.UNCHANGED if self._steps[name].verb is Verb.RECHECK else Result.SUCCEEDED
+            self._record_outcome(Outcome(name, result, ended.decision, (), started, now, ended.attempts))
             self._schedule.succeed(name)
             return
+        causes = ended.decision.causes
+        result = Result.SKIPPED if ended.decision.blocked_by else Result.FAILED
+        self._record_outcome(Outcome(name, result, ended.decision, causes, started, now, ended.attempts))
         for skipped in self._schedule.fail(name):
             self._record_outcome(Outcome(skipped, Result.SKIPPED, causes=causes or (name,)))
 

@@ -12,7 +12,7 @@ from tests.run_contexts import run_lease
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
 from windlass.argo.cd.application_writer import ApplicationWriter
-from windlass.argo.cd.applications import APPLICATIONS, Application, requested_run_id
+from windlass.argo.cd.applications import APPLICATIONS, RUN_ID_KEY, Application, requested_run_id
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.argo.cd.sync_step import is_race
 from windlass.core.platform.gate_values import Failed, Reason
@@ -112,6 +112,26 @@ def test_nothing_is_written_once_the_lock_is_lost() -> None:
                 await writer.client.apply(REF, {"metadata": {"name": "web"}})
             verbs = {entry.verb for entry in w.sandbox.server.journal.writes("kubernetes-admin")}
             assert not verbs & {"patch", "apply", "delete"}
+
+    clusters.run(main())
+
+
+@pytest.mark.parametrize(
+    ("version", "run_id", "is_open"),
+    [(5, None, True), (4, None, True), (6, None, False), (6, "run-2", False), (6, "run-1", True)],
+)
+def test_a_request_is_open_until_a_later_version_shows_that_it_is_over(
+    version: int, run_id: str | None, is_open: bool
+) -> None:
+    """At the version it was written onto it may still arrive; later it can only be refused."""
+    operation = {"operation": {"info": [{"name": RUN_ID_KEY, "value": run_id}]}} if run_id else {}
+    meta = {"name": "web", "namespace": "argocd", "resourceVersion": str(version)}
+
+    async def main() -> None:
+        async with clusters.world() as w, held_writer(w) as writer:
+            writer.open_requests[("argocd", "web")] = 5
+            writer.close_request(msgspec.convert({"metadata": meta, **operation}, Application), "run-1")
+            assert bool(writer.open_requests) is is_open
 
     clusters.run(main())
 

@@ -91,6 +91,16 @@ def parse_own_state(application: Application, nodes: Container[ObjectKey]) -> Ap
     return replace(state, sync=SyncStatus.SYNCED, operation=operation)
 
 
+def resources_to_sync(application: Application, nodes: Container[ObjectKey]) -> tuple[RawObject, ...]:
+    """What to sync, without nodes that it defines, which have steps of their own; empty for everything.
+
+    If only nodes are out of sync, its own state is Synced, and nothing is synced.
+    """
+    everything = out_of_sync_resources(application, exclude=())
+    non_nodes = out_of_sync_resources(application, exclude=nodes)
+    return tuple(non_nodes) if len(non_nodes) < len(everything) else ()
+
+
 def _operation_resource(row: ManagedResource) -> RawObject:
     fields = {"group": row.group, "kind": row.kind, "namespace": row.namespace, "name": row.name}
     return {key: value for key, value in fields.items() if value}

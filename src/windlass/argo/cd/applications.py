@@ -229,6 +229,7 @@ def parse_application(application: Application) -> ApplicationState:
         sources=_sources(spec),
         compared_sources=_sources(sync.compared_to or _SourceFields()),
         operation_requested=application.operation is not None,
+        requesting_run_id=requested_run_id(application),
         operation=_parse_operation(
             status.operation_state, hooks_are_internal=annotations.get(HOOK_ANNOTATION) == INTERNAL_HOOK
         ),

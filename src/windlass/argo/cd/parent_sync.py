@@ -6,6 +6,7 @@ An Application runs one operation at a time, so requests that arrive during an o
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,7 +19,6 @@ from windlass.core.platform.model.snapshots import OperationPhase, ParentApplica
 from windlass.kube.api_errors import TRANSIENT_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from windlass.argo.cd.application_watch import ApplicationsWatch, ApplicationWatch
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import RawObject
 
 PARENT_SYNC_TIMEOUT = timedelta(minutes=5)
+IsReady = Callable[[], Awaitable[bool]]
+"""Whether the sync of a child may start now."""
 
 
 class ParentSync:
@@ -37,68 +39,78 @@ class ParentSync:
         self._now = now
         self._run_id = run_id
         self._revisions: dict[ObjectKey, tuple[str, ...]] = {}
-        self._pending_children: dict[ObjectKey, set[ObjectKey]] = {}
+        self._pending_children: dict[ObjectKey, dict[ObjectKey, list[IsReady]]] = {}
         self._locks: dict[ObjectKey, asyncio.Lock] = {}
-        self._failures: dict[ObjectKey, str] = {}
+        self._results: dict[ObjectKey, str | None] = {}
+        """How the last request for each child ended; several steps may request the same one."""
         self.synced_children: set[ObjectKey] = set()
         """Children that this run has synced to their definition."""
 
-    async def sync_child(self, parent: ParentApplication, child: ObjectKey) -> str:
+    async def sync_child(self, parent: ParentApplication, child: ObjectKey, is_ready: IsReady) -> str | None:
         """Sync the child from its parent; return why that failed, or an empty string.
 
-        All children of a parent are synced to the revision it had when the first of them was requested.
+        The request may wait for other operations: `None` if the child was not ready any more when it was its turn. All
+        children of a parent are synced to the revision it had when the first of them was requested.
         """
         parent_key = (parent.namespace, parent.name)
         if not self._revisions.setdefault(parent_key, parent.revisions):
             del self._revisions[parent_key]
             return f"{parent}, which defines it, was never compared"
-        self._pending_children.setdefault(parent_key, set()).add(child)
+        self._pending_children.setdefault(parent_key, {}).setdefault(child, []).append(is_ready)
         async with self._locks.setdefault(parent_key, asyncio.Lock()):
             await asyncio.sleep(0)  # noqa: TID251 - yields only, so that requests starting now join the batch
             if child in self._pending_children[parent_key]:  # otherwise the previous batch included it
-                batch, self._pending_children[parent_key] = sorted(self._pending_children[parent_key]), set()
-                await self._sync(parent_key, batch)
-        return self._failures.pop(child, "")
+                batch, self._pending_children[parent_key] = self._pending_children[parent_key], {}
+                await self._sync(parent_key, dict(sorted(batch.items())))
+        return self._results[child]
 
-    async def _sync(self, parent_key: ObjectKey, batch: list[ObjectKey]) -> None:
-        request = SyncRequest(
-            self._revisions[parent_key], self._run_id, tuple(_child_resource(child) for child in batch)
-        )
+    async def _sync(self, parent_key: ObjectKey, batch: dict[ObjectKey, list[IsReady]]) -> None:
         with self._applications.watch(parent_key) as watch:
-            result = await self._run_operation(watch, request)
+            children, result = await self._run_operation(watch, self._revisions[parent_key], batch)
             if watch.current is not None:
                 self._writer.close_request(watch.current, self._run_id)
-        for child in batch:
+        self._results |= dict.fromkeys(batch)
+        for child in children:
             failure = result if isinstance(result, str) else _child_failure(result, child)
-            if failure:
-                self._failures[child] = f"{'/'.join(parent_key)}, which defines it: {failure}"
-            else:
+            self._results[child] = f"{'/'.join(parent_key)}, which defines it: {failure}" if failure else ""
+            if not failure:
                 self.synced_children.add(child)
 
-    async def _run_operation(self, watch: ApplicationWatch, request: SyncRequest) -> Application | str:
-        """Run the operation; return the Application with its result, or why there is no result."""
+    async def _run_operation(
+        self, watch: ApplicationWatch, revisions: tuple[str, ...], batch: dict[ObjectKey, list[IsReady]]
+    ) -> tuple[Collection[ObjectKey], Application | str]:
+        """Run the operation; return the children that were ready when it was requested, and the result.
+
+        The result is the Application after the operation, or why there is none.
+        """
         started, previous_operation, is_written = self._now(), None, False
+        request = SyncRequest(revisions, self._run_id)
+        children: Collection[ObjectKey] = batch
         while self._now() - started < PARENT_SYNC_TIMEOUT:
             if watch.current is None:
-                return "it does not exist"
+                return children, "it does not exist"
             state = parse_application(watch.current)
             if is_written and not state.operation_requested:
                 is_new_operation = state.operation != previous_operation
                 is_ours = state.operation is not None and state.operation.run_id == self._run_id
                 if is_ours and (is_new_operation or _operation_resources(watch.current) == [*request.resources]):
-                    return watch.current
+                    return children, watch.current
                 # An operation that seemed abandoned has ended and dropped our request: write it again.
                 is_written = not is_new_operation
             if not is_written and not state.operation_requested:
+                children = [child for child, checks in batch.items() if any([await check() for check in checks])]
+                if not children:
+                    return children, ""
+                request = SyncRequest(revisions, self._run_id, tuple(map(_child_resource, children)))
                 response = await self._writer.try_sync(watch.current, request)
                 if isinstance(response, str):
-                    return response
+                    return children, response
                 if response is not None:
                     previous_operation, is_written = state.operation, True
                     watch.record_write(response)
             await watch.wait_for_change()
         await self._end_operation(watch)
-        return f"its operation is not over after {PARENT_SYNC_TIMEOUT.total_seconds():g} s"
+        return children, f"its operation is not over after {PARENT_SYNC_TIMEOUT.total_seconds():g} s"
 
     async def _end_operation(self, watch: ApplicationWatch) -> None:
         """End the operation if this run requested it; the run ends later what cannot be ended now."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_resources import child_applications, out_of_sync_resources, parse_own_state
+from windlass.argo.cd.application_resources import child_applications, parse_own_state, resources_to_sync
 from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import ObjectKey, parse_application, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.argo.cd.applications import Application
     from windlass.argo.cd.refresher import Refresher
+    from windlass.argo.dependency_checks import DependencyChecks
     from windlass.core.platform.events import EmitEvent
     from windlass.core.platform.gate_values import GateDecision
     from windlass.core.platform.model.applications import ApplicationNode
@@ -90,6 +91,7 @@ class SyncContext:
     """By node: the parent that must be updated before the definition of the node is known."""
     observe_definitions: Callable[[], Awaitable[Snapshot]]
     """Parents of all nodes, as of now."""
+    dependencies: DependencyChecks
 
     def object_key(self, ref: ApplicationRef) -> ObjectKey:
         return ref.key(self.argocd_namespace)
@@ -111,6 +113,9 @@ class SyncSteps:
         """
         if step.verb is Verb.FAIL:
             return StepResult(self.context.failures[step.name], attempts=0)
+        if step.verb is Verb.RECHECK:
+            emit(NodeStarted(step.name, step.verb))
+            return StepResult(await _SyncAttempt(self, self.context.nodes[step.name], emit).recheck())
         node, attempt, has_raced = self.context.nodes[step.name], 1, False
         while True:
             emit(NodeStarted(step.name, step.verb, attempt))
@@ -147,6 +152,8 @@ class _SyncAttempt:
 
     async def run(self, *, is_first: bool) -> Open | Failed:
         target = self._node.target
+        if blocked := await self._await_dependencies():
+            return blocked
         if isinstance(target, ResourceRef):
             return await self._await_resource(target)
         key = self._context.object_key(target)
@@ -160,7 +167,22 @@ class _SyncAttempt:
                 await self._end_operation(watch)
             if watch.current is not None:
                 self._context.writer.close_request(watch.current, self._context.run_id)
+            if isinstance(decision, Open) and watch.state is not None:
+                self._context.dependencies.opened[self._node.name] = watch.state
             return decision
+
+    async def recheck(self) -> Open | Failed:
+        return await self._context.dependencies.recheck(self._node.name, self._report_wait)
+
+    async def _await_dependencies(self) -> Failed | None:
+        """Wait until every dependency is healthy; the node's own timeouts do not run while it waits."""
+        started = self._context.now()
+        blocked = await self._context.dependencies.await_dependencies(self._node.name, self._report_wait)
+        self._started += self._context.now() - started
+        return blocked
+
+    async def _are_dependencies_healthy(self) -> bool:
+        return await self._context.dependencies.are_dependencies_healthy(self._node.name)
 
     async def _refresh_after_failure(self, watch: ApplicationWatch) -> None:
         """Request a refresh and wait for it: the status may predate the failed attempt."""
@@ -196,8 +218,8 @@ class _SyncAttempt:
             if parent and not parent.is_automated and not sync_requested:
                 sync_requested = True
                 self._report_wait(Wait(Reason.ABSENT, f"{parent}, which defines it, is being synced"))
-                if failure := await self._parent_sync.sync_child(parent, key):
-                    return Failed(Reason.OPERATION_FAILED, failure)
+                if failed := await self._sync_definition(parent, key):
+                    return failed
                 continue
             if failed := self._parent_failure(snapshot):
                 return failed
@@ -217,8 +239,8 @@ class _SyncAttempt:
                 return parent
             above = outdated.parent if outdated and not outdated.node else None
             if outdated and above and not above.is_automated and parent_failure(above) is None:
-                if failure := await self._parent_sync.sync_child(above, (outdated.namespace, outdated.name)):
-                    return Failed(Reason.OPERATION_FAILED, failure)
+                if failed := await self._sync_definition(above, (outdated.namespace, outdated.name)):
+                    return failed
                 continue
             detail = f"{outdated or parent}, which defines it, is not up to date"
             if failed := self._parent_failure(snapshot):
@@ -230,6 +252,15 @@ class _SyncAttempt:
 
     def _is_outdated(self, parent: ParentApplication) -> bool:
         return parent.is_outdated and (parent.namespace, parent.name) not in self._parent_sync.synced_children
+
+    async def _sync_definition(self, parent: ParentApplication, key: ObjectKey) -> Failed | None:
+        """Sync the child through its parent, while every dependency is healthy."""
+        while True:
+            if blocked := await self._await_dependencies():
+                return blocked
+            failure = await self._parent_sync.sync_child(parent, key, self._are_dependencies_healthy)
+            if failure is not None:
+                return Failed(Reason.OPERATION_FAILED, failure) if failure else None
 
     def _parent_failure(self, snapshot: Snapshot) -> Failed | None:
         """Failure if its parent is broken after the grace period, in which that may resolve."""
@@ -247,7 +278,10 @@ class _SyncAttempt:
             if wait is None:
                 if not sync_reason(state, revisions):
                     return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
-                request = SyncRequest(revisions, self._context.run_id, self._own_resources(watch.current))
+                if blocked := await self._await_dependencies():
+                    return blocked
+                resources = resources_to_sync(watch.current, self._node_keys)
+                request = SyncRequest(revisions, self._context.run_id, resources)
                 response = await self._context.writer.try_sync(watch.current, request)
                 if isinstance(response, str):
                     return Failed(Reason.OPERATION_FAILED, response)
@@ -275,15 +309,6 @@ class _SyncAttempt:
 
     def _own_state(self, application: Application | None) -> ApplicationState | None:
         return None if application is None else parse_own_state(application, self._node_keys)
-
-    def _own_resources(self, application: Application) -> tuple[dict[str, str], ...]:
-        """What to sync, without nodes that it defines, which have steps of their own; empty for everything.
-
-        If only nodes are out of sync, its own state is Synced, and nothing is synced.
-        """
-        everything = out_of_sync_resources(application, exclude=())
-        non_nodes = out_of_sync_resources(application, exclude=self._node_keys)
-        return tuple(non_nodes) if len(non_nodes) < len(everything) else ()
 
     def _wait_for_comparison(self, application: Application, state: ApplicationState) -> Wait | None:
         """Why it is not known which nodes the Application defines at its new revision; `None` if it is, or has none.
@@ -369,7 +394,7 @@ def _wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wa
     if state.is_deleting:
         return Wait(Reason.DELETING, "it is being deleted")
     if state.operation_requested:
-        return Wait(Reason.OPERATION_RUNNING, "an operation that is not ours waits or runs")
+        return Wait(Reason.OPERATION_RUNNING, "an operation waits or runs")
     if not revisions or not state.sources:
         return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
     return None

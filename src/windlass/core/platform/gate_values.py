@@ -32,6 +32,7 @@ class Reason(StrEnum):
 
     ABSENT = "Absent"
     DELETING = "Deleting"
+    DEPENDENCY_UNHEALTHY = "DependencyUnhealthy"
     OPERATION_REQUESTED = "OperationRequested"
     OPERATION_NOT_SEEN = "OperationNotSeen"
     OPERATION_RUNNING = "OperationRunning"
@@ -125,10 +126,11 @@ class Failed:  # this attempt failed
     evidence: Evidence | None = None  # None if there was no health to evaluate
     is_final: bool = False  # another attempt would fail the same way
     cause: str = ""  # what failed instead, if it is not the node itself: the parent that defines it
+    blocked_by: tuple[str, ...] = ()  # dependencies that are not healthy, because of which it was not started
 
     @property
     def causes(self) -> tuple[str, ...]:
-        return (self.cause,) if self.cause else ()
+        return (self.cause,) if self.cause else self.blocked_by
 
 
 Closed = Wait | RefreshNeeded | Failed

@@ -115,7 +115,7 @@ def evaluate_gate(target: GateTarget, history: GateHistory, now: datetime) -> Ga
     decision = _evaluate(target, history, now)
     if isinstance(decision, Open | Failed):
         return decision
-    return _check_limit(target, history, decision, now) or decision
+    return check_limit(target, history, decision, now) or decision
 
 
 def _evaluate(target: GateTarget, history: GateHistory, now: datetime) -> GateDecision:  # noqa: PLR0911 - ordered rules
@@ -222,7 +222,8 @@ def _elapsed(since: datetime | None, history: GateHistory, now: datetime) -> tim
     return now - max(since or now, history.succeeded_since or history.started)  # time before the sync does not count
 
 
-def _check_limit(target: GateTarget, history: GateHistory, wait: Wait | RefreshNeeded, now: datetime) -> Failed | None:
+def check_limit(target: GateTarget, history: GateHistory, wait: Wait | RefreshNeeded, now: datetime) -> Failed | None:
+    """Failure if the node was waited for long enough."""
     is_syncing = target.run_id is not None and history.succeeded_since is None  # then the sync timeout applies
     limit = target.timing.sync if is_syncing else target.timing.health
     return _timeout(wait, history, limit, now) if now - (history.succeeded_since or history.started) >= limit else None

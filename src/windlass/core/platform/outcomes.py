@@ -61,5 +61,10 @@ class Outcome:
         return isinstance(self.decision, Failed) and self.decision.reason is Reason.FOREIGN_OBJECTS
 
     @property
+    def is_blocked(self) -> bool:
+        """Whether it was skipped because a dependency was unhealthy, and not because one had failed before."""
+        return self.result is Result.SKIPPED and self.decision is not None
+
+    @property
     def duration(self) -> timedelta | None:
         return self.finished - self.started if self.started and self.finished else None

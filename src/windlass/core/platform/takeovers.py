@@ -38,10 +38,13 @@ def check_takeover_since_gate(opened: ApplicationState, state: NodeState | None,
         return Failed(Reason.OVERTAKEN, why)
     assert isinstance(state, ApplicationState)
     operation = state.operation
-    if state.operation_requested or (operation is not None and not operation.is_finished):
-        return Wait(Reason.OPERATION_RUNNING, "an operation waits or runs")
+    if state.operation_requested:
+        is_ours = state.requesting_run_id == run_id  # the sync of a child through its parent
+        return None if is_ours else Wait(Reason.OPERATION_RUNNING, "another client's operation waits or runs")
     if operation is None or operation == opened.operation or operation.run_id == run_id:
         return None
+    if not operation.is_finished:
+        return Wait(Reason.OPERATION_RUNNING, "another client's operation is not over")
     has_succeeded = operation.phase is OperationPhase.SUCCEEDED
     has_same_revisions = operation.revisions == opened.revisions
     detail = describe_foreign_operation(operation)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform, ResourceRef
-    from windlass.core.platform.model.snapshots import ResourceState
+    from windlass.core.platform.model.snapshots import NodeState, ResourceState
     from windlass.operations.observation import Observation
     from windlass.operations.run.context import RunContext
 
@@ -85,6 +85,14 @@ class LiveApplications:
     @property
     def root(self) -> Application | None:
         return self.applications.view.get((self._context.argocd_namespace, root_application.NAME))
+
+    async def read_state(self, name: str) -> NodeState | None:
+        """The state of a node now: as the watch shows it, or read if it is an object other than an Application."""
+        target = self._platform.applications[name].target
+        if not isinstance(target, ApplicationRef):
+            return await self.read_resource(target)
+        application = self.applications.view.get(target.key(self._context.argocd_namespace))
+        return parse_application(application) if application is not None else None
 
     async def read_resource(self, ref: ResourceRef) -> ResourceState | None:
         return await read_resource_state(self._cluster, ref)

@@ -94,9 +94,5 @@ def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
 
 
 def test_words_for_verbs() -> None:
-    assert [plan_documents.past_participle(str(verb)) for verb in plans.Verb] == [
-        "synced",
-        "awaited",
-        "removed",
-        "failed",
-    ]
+    words = [plan_documents.past_participle(str(verb)) for verb in plans.Verb]
+    assert words == ["synced", "awaited", "rechecked", "removed", "failed"]

@@ -213,9 +213,30 @@ def test_a_plan_has_no_step_before_all_that_it_waits_for(made: Graph, data: st.D
         for step in plan.steps:
             assert set(step.after) <= order.closure([step.name])
             assert all(place[before] < place[step.name] for before in step.after)
-        for step in plan.steps:
-            assert plan.graph.closure([step.name]) == order.closure([step.name]) & place.keys()
+        rechecked = {step.name for step in plan.rechecks}
+        assert rechecked <= set(plan.unchanged)
+        for name in (*place, *rechecked):
+            assert plan.graph.closure([name]) == order.closure([name]) & (place.keys() | rechecked)
         assert set(place) | set(plan.unchanged) == set(made.names)
+
+
+def test_what_is_unchanged_is_checked_again_after_what_it_depends_on_was_synced() -> None:
+    made = platform("d: c; c: b; b: a; beside:")
+    found = plans.plan_deploy(made, snapshot("b=healthy c=healthy d=healthy beside=healthy"), parse_scope("platform"))
+    assert [(step.name, step.verb) for step in found.steps] == [("a", Verb.SYNC)]
+    assert [(step.name, step.verb, step.why) for step in found.rechecks] == [
+        (name, Verb.RECHECK, "it depends on a, which this run syncs") for name in ("b", "c", "d")
+    ]
+    assert found.unchanged == ("b", "beside", "c", "d")
+    assert found.graph.dependencies == {"a": (), "b": ("a",), "c": ("b",), "d": ("c",)}
+    assert found.makespan == found.critical_path.duration == made.applications["a"].timing.expected
+
+
+@pytest.mark.parametrize("shown", ["a=healthy b=healthy", "a=progressing b=healthy"])
+def test_nothing_is_checked_again_where_nothing_is_synced(shown: str) -> None:
+    found = plans.plan_deploy(platform("b: a"), snapshot(shown), parse_scope("platform"))
+    assert not found.changes
+    assert not found.rechecks
 
 
 @given(graphs(), st.data())

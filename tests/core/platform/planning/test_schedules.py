@@ -115,3 +115,11 @@ def test_without_limits_a_run_takes_as_long_as_its_critical_path(made: Timed) ->
 @given(graphs())
 def test_no_failure_no_cause(made: Graph) -> None:
     assert schedules.skip_causes(made, {}) == {}
+
+
+def test_what_was_blocked_hands_on_what_blocked_it() -> None:
+    made = graph("d: c other; c: b; b: a; other:")
+    assert schedules.skip_causes(made, {"b": ("a",), "other": ("other",)}) == {
+        "c": ("a",),
+        "d": ("a", "other"),
+    }

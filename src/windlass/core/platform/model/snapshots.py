@@ -132,6 +132,8 @@ class ApplicationState:
     compared_sources: tuple[Source, ...] = ()
     """The sources of the last comparison; the sources in the spec may be newer."""
     operation_requested: bool = False
+    requesting_run_id: str | None = None
+    """The Windlass run that requested the operation that waits or runs, if one did."""
     operation: Operation | None = None
     reconciled_at: datetime | None = None
     """When the last comparison started, in whole seconds."""

@@ -85,7 +85,8 @@ def _differences(approved: ApprovedPlan, computed: ApprovedPlan) -> Iterator[str
 
 
 def past_participle(verb: str) -> str:
-    return {"sync": "synced", "await": "awaited", "remove": "removed", "fail": "failed"}.get(verb, verb)
+    participles = {"sync": "synced", "await": "awaited", "recheck": "rechecked", "remove": "removed", "fail": "failed"}
+    return participles.get(verb, verb)
 
 
 def _describe_change(before: StepSummary, now: StepSummary) -> str:

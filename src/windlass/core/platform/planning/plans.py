@@ -26,7 +26,7 @@ from windlass.core.platform.planning import schedules
 from windlass.core.platform.planning.definitions import definition_failure, with_outdated_parents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 
     from windlass.core.platform.model.applications import ApplicationNode, Platform
     from windlass.core.platform.model.graphs import CriticalPath
@@ -38,6 +38,8 @@ class Verb(StrEnum):
     SYNC = "sync"
     AWAIT = "await"
     """Change nothing: the node has the desired revisions but is not healthy yet."""
+    RECHECK = "recheck"
+    """Change nothing: the node is in the desired state, but a dependency is synced before it."""
     REMOVE = "remove"
     FAIL = "fail"
     """Change nothing: the definition of the node is not known."""
@@ -72,12 +74,15 @@ class Plan:
     unchanged: tuple[str, ...]
     unmet: tuple[Unmet, ...]
     graph: Graph
+    """The order of steps and rechecks."""
     critical_path: CriticalPath
     makespan: timedelta
     failures: Mapping[str, Failed] = field(default_factory=dict)
     """Why each step with the verb `fail` fails."""
     outdated_parents: Mapping[str, ParentApplication] = field(default_factory=dict)
     """By node: the parent that must be updated before the definition of the node is known."""
+    rechecks: tuple[Step, ...] = ()
+    """Unchanged nodes whose gates must open again because something they depend on is synced."""
 
     @property
     def is_empty(self) -> bool:
@@ -103,7 +108,7 @@ class _PlanRules:
     """The rules of deploy or teardown: what to do with a node in scope, and what is wrong with one outside."""
 
     graph: Graph
-    checked_nodes: Collection[str]
+    checked_nodes: Iterable[str]
     """Nodes that can block the plan when they are outside the scope; the order through all other nodes is preserved."""
     required_action: Callable[[str], PlannedAction | None]
     blocking_problem: Callable[[str], str]
@@ -159,9 +164,9 @@ def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:
     names = scopes.selected_nodes(platform, scope)
     actions = {name: action for name in sorted(names) if (action := rules.required_action(name))}
     failures = {name: action for name, action in actions.items() if isinstance(action, Failed)}
-    graph = rules.graph.subgraph(actions)
-    if failures:  # these fail by themselves, whatever they depend on
-        graph = Graph.build({name: () if name in failures else graph.dependencies[name] for name in graph.names})
+    rechecks = tuple(_rechecks(rules.graph, names, actions))
+    graph = _without_dependencies(rules.graph.subgraph(actions), failures)
+    run_graph = _without_dependencies(rules.graph.subgraph([*actions, *(step.name for step in rechecks)]), failures)
     limits = schedules.ScheduleLimits(platform.max_parallel, platform.barrier)
     timeline = schedules.estimate_timeline(graph, platform.expected_durations, limits)
     outside = rules.graph.subgraph(names.union(rules.checked_nodes)).external_dependencies(names)
@@ -170,11 +175,26 @@ def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:
         steps=tuple(_step(span.name, actions[span.name], graph) for span in timeline),
         unchanged=tuple(sorted(names - actions.keys())),
         unmet=tuple(Unmet(name, by, why) for name, by in outside.items() if (why := rules.blocking_problem(name))),
-        graph=graph,
+        graph=run_graph,
         critical_path=graph.critical_path(platform.expected_durations),
         makespan=schedules.makespan(timeline),
         failures=failures,
+        rechecks=rechecks,
     )
+
+
+def _without_dependencies(graph: Graph, names: Collection[str]) -> Graph:
+    """The graph in which these nodes, which fail by themselves, wait for nothing."""
+    return Graph({name: () if name in names else needed for name, needed in graph.dependencies.items()})
+
+
+def _rechecks(graph: Graph, names: Set[str], actions: Mapping[str, PlannedAction]) -> Iterator[Step]:
+    """Steps for the unchanged nodes that depend, directly or not, on a node that is synced."""
+    synced = {name for name, action in actions.items() if not isinstance(action, Failed) and action[0] is Verb.SYNC}
+    for name in sorted(names - actions.keys()):
+        if dependencies := sorted(graph.closure([name]) & synced):
+            why = f"it depends on {', '.join(dependencies)}, which this run syncs"
+            yield Step(name, Verb.RECHECK, why, ())
 
 
 def has_undefined_node(platform: Platform, snapshot: Snapshot, scope: Scope) -> bool:

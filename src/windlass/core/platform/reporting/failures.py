@@ -36,13 +36,18 @@ class Failure:
 
 
 def outcome_failures(outcomes: Iterable[Outcome], diagnostics: DiagnosticLines) -> tuple[Failure, ...]:
+    """Failed and interrupted nodes, and dependencies that were unhealthy when a dependent was to start."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome.name)
     blocked: dict[str, list[str]] = {}
     failed: dict[str, Outcome] = {}
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.name):
+    for outcome in ordered:
         for cause in outcome.causes:
             blocked.setdefault(cause, []).append(outcome.name)
         if outcome.result in {Result.FAILED, Result.INTERRUPTED}:
             failed.setdefault((*outcome.causes, outcome.name)[0], outcome)
+    for outcome in ordered:
+        for cause in outcome.causes if outcome.is_blocked else ():
+            failed.setdefault(cause, outcome)
     return tuple(
         Failure(name, *_reason_and_detail(each), tuple(blocked.get(name, ())), diagnostics.get(name, ()))
         for name, each in sorted(failed.items())

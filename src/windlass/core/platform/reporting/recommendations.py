@@ -68,6 +68,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     RunProblem.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _RERUN),
     Reason.ABSENT: ("{name} was not created: look at the Application that should create it.", _GET),
     Reason.DELETING: ("{name} is being deleted: see which finalizer holds it, and whether its owner lives.", _GET),
+    Reason.DEPENDENCY_UNHEALTHY: (
+        "{name} was not healthy when its dependents were to start: find out what changed, then run again.",
+        _DESCRIBE,
+    ),
     Reason.OPERATION_REQUESTED: ("An operation on {name} never began: is the application controller alive?", _DESCRIBE),
     Reason.OPERATION_NOT_SEEN: ("Argo CD never took up the sync of {name}: is its controller alive?", _DESCRIBE),
     Reason.OPERATION_RUNNING: ("An operation on {name} does not end: see what it waits for.", _GET),

@@ -1,0 +1,134 @@
+"""Mutants of order and of other clients: starts, gates, operations, the lock."""
+
+from __future__ import annotations
+
+from tests.mutant_rows import Mutant
+
+DEPENDENCIES, PLANS = "operations/test_dependency_checks.py", "core/platform/planning/test_plans.py"
+THIRD_PARTIES, ENDED = "operations/test_takeovers.py", "operations/test_ended_operations.py"
+OWN, TAKEOVERS = "core/platform/test_own_operations.py", "core/platform/takeovers.py"
+LOCK, STEP, LEASE = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py", "kube/leases.py"
+GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
+
+ORDER_MUTANTS = (
+    Mutant(
+        "a dependency is judged once", "INV-1", "core/platform/rechecks.py",
+        "    return {name: recheck.closed for name, recheck in rechecks.items() if recheck.closed is not None}",
+        "    return {}",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "the operation starts although a dependency broke", "INV-1", STEPS,
+        "                if blocked := await self._await_dependencies():\n                    return blocked\n",
+        "",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "a batch takes along what is not ready any more", "INV-1", "argo/cd/parent_sync.py",
+        " if any([await check() for check in checks])]",
+        "]",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "what is blocked by a dependency counts as failed", "INV-1", "orchestrators/embedded.py",
+        "        result = Result.SKIPPED if ended.decision.blocked_by else Result.FAILED",
+        "        result = Result.FAILED",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "what is unchanged has no gate", "INV-1", "core/platform/planning/plans.py",
+        "        if dependencies := sorted(graph.closure([name]) & synced):",
+        "        if dependencies := []:",
+        PLANS,
+    ),
+    Mutant(
+        "needs outside the scope are checked once", "INV-1", "operations/deploy.py",
+        "        if not planned.plan.can_run:\n            return run.plan_report(planned)\n        opened",
+        "        opened",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "another client's operation opens the gate", "INV-2", GATES,
+        "    return is_success and own is not None and operation.revisions == own.revisions",
+        "    return operation.phase is OperationPhase.SUCCEEDED",
+        OWN,
+    ),
+    Mutant(
+        "the previous operation counts as ours", "INV-1", GATES,
+        "    if operation is None or operation == _shown_operation(history.initial):",
+        "    if operation is None:",
+        OWN,
+    ),
+    Mutant(
+        "an awaited node opens by a selective sync", "INV-2", TAKEOVERS,
+        "    if target.run_id is None and (why := _sync_reason_while_awaited(target, state, initial, now)):",
+        "    if False and (why := _sync_reason_while_awaited(target, state, initial, now)):",
+        THIRD_PARTIES,
+    ),
+    Mutant(
+        "a recreated Application is waited for", "INV-1", TAKEOVERS,
+        "    if state.uid != before.uid:",
+        "    if False:",
+        THIRD_PARTIES,
+    ),
+    Mutant(
+        "a race repeats for ever", "INV-4", STEPS,
+        "            if not has_raced and is_race(decision):",
+        "            if is_race(decision):",
+        THIRD_PARTIES,
+    ),
+    Mutant(
+        "a rollback after the gate is a success", "INV-4", TAKEOVERS,
+        "    return None if is_same_sync else Failed(Reason.OVERTAKEN, detail)",
+        "    return None",
+        THIRD_PARTIES,
+    ),
+    Mutant(
+        "operations go on after the end", "one run", "operations/deploy.py",
+        "        await run.live.end_operations(writer)",
+        "        pass",
+        ENDED,
+    ),
+    Mutant(
+        "a request on its way is forgotten", "one run", "argo/cd/application_writer.py",
+        "application.version > self.open_requests.get(key, 0):",
+        "application.version >= self.open_requests.get(key, 0):",
+        STEP,
+    ),
+    Mutant(
+        "a failed step ends others' operations", "one run", STEPS,
+        "        if application is None or requested_run_id(application) != self._context.run_id:",
+        "        if application is None or application.operation is None:",
+        ENDED,
+    ),
+    Mutant(
+        "a child whose row says SyncFailed counts as synced", "INV-4", "argo/cd/parent_sync.py",
+        '    if status == "Synced":',
+        '    if status == "Synced" or operation.phase is OperationPhase.SUCCEEDED:',
+        "argo/cd/test_parent_sync.py",
+    ),
+    Mutant(
+        "lease times counted from the answer", "one run", LEASE,
+        "        else:\n            self._renewed_at = requested_at",
+        "        else:\n            self._renewed_at = self.clock.monotonic()",
+        LOCK,
+    ),
+    Mutant(
+        "a deleted Lease is no loss", "one run", LEASE,
+        "        except NotFound:\n            raise self._lost_error() from None",
+        "        except NotFound:\n            self._renewed_at = requested_at",
+        LOCK,
+    ),
+    Mutant(
+        "states older than our own write shown", "INV-1", "argo/cd/application_watch.py",
+        "    return application.version <= reference.version",
+        "    return False",
+        "argo/cd/test_application_watch.py",
+    ),
+    Mutant(
+        "more time for a container that crashes", "INV-4", "core/platform/reporting/recommendations.py",
+        "    if reason in _HEALTH_REASONS:",
+        "    if False:",
+        "operations/test_crash_loops.py",
+    ),
+)  # fmt: skip
