@@ -55,14 +55,14 @@ ORDER_MUTANTS = (
     ),
     Mutant(
         "the previous operation counts as ours", "INV-1", GATES,
-        "    if operation is None or operation == _shown_operation(history.initial):",
+        "    if operation is None or operation == shown_operation(history.initial):",
         "    if operation is None:",
         OWN,
     ),
     Mutant(
         "an awaited node opens by a selective sync", "INV-2", TAKEOVERS,
-        "    if target.run_id is None and (why := _sync_reason_while_awaited(target, state, initial, now)):",
-        "    if False and (why := _sync_reason_while_awaited(target, state, initial, now)):",
+        "    if target.run_id is None and (why := _sync_reason_while_awaited(target, history, state, now)):",
+        "    if False and (why := _sync_reason_while_awaited(target, history, state, now)):",
         THIRD_PARTIES,
     ),
     Mutant(

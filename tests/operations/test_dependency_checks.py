@@ -193,6 +193,7 @@ def test_what_waits_for_another_operation_on_itself_is_judged_when_it_is_its_tur
 def test_a_need_outside_the_scope_is_checked_again_under_the_lock() -> None:
     async def work(play: Play) -> None:
         assert set(results((await play.run(Act())).report).values()) == {"succeeded"}
+        await play.sandbox.clock.sleep(15)  # until its verdict is settled
         play.push()
         slow_lock = Fault(verb="update", kind=LEASES, latency=8.0, times=1)
         act = Act(scope=parse_scope("app:c"), faults=(slow_lock,))
@@ -200,6 +201,7 @@ def test_a_need_outside_the_scope_is_checked_again_under_the_lock() -> None:
         assert ended.report is not None
         assert ended.report.summary.exit_code == 1
         assert [each.name for each in ended.report.unmet] == ["a"]
+        assert any(entry.kind == LEASES for entry in ended.writes), "it was refused under the lock"
         assert not synced(play, ended)
         assert {entry.kind for entry in ended.writes} <= {LEASES, APPLICATIONS}
         assert len([entry for entry in ended.writes if entry.kind == APPLICATIONS]) == ended.refreshes
