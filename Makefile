@@ -12,7 +12,7 @@ E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sim mutants check lint types imports coverage bench clients browser wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test sim mutants fuzz audit check lint types imports coverage bench clients browser wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -35,6 +35,12 @@ sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n t
 
 mutants: $(VENV)/ready ## one-line changes that break an invariant: its own test must see each of them
 	$(BIN)/python -m tests.mutants
+
+fuzz: $(VENV)/ready ## every decoder of foreign bytes on random changes of a kept corpus, for a minute; SECONDS=n, SEED=n
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+
+audit: $(VENV)/ready ## the pins against a database of advisories in ADVISORIES, offline; says so if there is none
+	$(BIN)/python -m tests.advisories $(ADVISORIES)
 
 check: lint types imports coverage ## everything a change must pass
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.mutant_rows import Mutant
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
+from tests.mutant_rows.edges import EDGE_MUTANTS
 from tests.mutant_rows.order import ORDER_MUTANTS
 from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
 
@@ -96,6 +97,7 @@ MUTANTS = (
         PATH,
     ),
     *DEFINITION_MUTANTS,
+    *EDGE_MUTANTS,
     *ORDER_MUTANTS,
     Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",

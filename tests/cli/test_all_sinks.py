@@ -15,7 +15,8 @@ from windlass.core.log_lines import Level
 from windlass.core.platform.model.health import Health
 from windlass.kube.redactions import Redactor
 from windlass.telemetry.event_fanout import EventFanout
-from windlass.telemetry.logs import LogFormat, LogOptions, create_logger, forward_library_logs
+from windlass.telemetry.library_logs import forward_library_logs
+from windlass.telemetry.logs import LogFormat, LogOptions, create_logger
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
@@ -43,7 +44,7 @@ async def test_no_sink_contains_a_secret(tmp_path: Path, log_format: LogFormat, 
     emit: EventFanout[Event, Report] = EventFanout({"logs": log, "metrics": EventMetrics(metrics)})
     async with gateway(answer) as fake:
         sinks = MetricSinks(port=0, file=path, gateway=Pushgateway(fake.url, f"me:{SECRET}"), environment="staging")
-        with forward_library_logs(emit):
+        with forward_library_logs(emit, lambda: 0.0):
             async with export_metrics(metrics, sinks, emit):
                 for event in events(EXTERNAL_TEXT):
                     emit(event)

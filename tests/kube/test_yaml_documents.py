@@ -165,6 +165,20 @@ def test_a_mistake_is_named_with_its_place_and_never_shown(content: bytes, where
     assert "s3cret" not in f"{caught.value} {caught.value!r} {caught.value.__cause__!r}"
 
 
+@pytest.mark.parametrize("digits", [25, 1_001, 4_301, 1_000_000])
+@pytest.mark.parametrize("form", ["{}", "-{}", "0x{}", "0{}", "{}.0", "1e{}", "{}_0", "!!str {}"])
+def test_a_number_of_any_length_is_read(form: str, digits: int) -> None:
+    text = form.format("7" * digits)
+    value = yaml_documents.load(f"a: {text}".encode(), "f")
+    assert isinstance(value, dict)
+    assert isinstance(value["a"], float | str)
+
+
+def test_a_long_number_does_not_fit_an_integer_tag() -> None:
+    with pytest.raises(InvalidInput, match="does not fit its tag"):
+        yaml_documents.load(b"a: !!int " + b"7" * 5_000, "f")
+
+
 @given(st.binary())
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
     try:

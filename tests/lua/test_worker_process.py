@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from windlass.lua import worker_process
+from windlass.kube.clocks import Clock
+from windlass.lua import interpreter, worker_process
 from windlass.lua.worker_process import MAX_TIMEOUTS, LuaWorker, ScriptResult
 
 if TYPE_CHECKING:
@@ -37,6 +38,14 @@ def environment_of(pid: int) -> bytes:
     if not there.exists():
         pytest.skip("only Linux shows it")
     return there.read_bytes()
+
+
+def limits_of(pid: int) -> dict[str, list[str]]:
+    """Soft and hard limit by name."""
+    there = Path(f"/proc/{pid}/limits")
+    if not there.exists():
+        pytest.skip("only Linux shows it")
+    return {line[:26].strip(): line[26:].split()[:2] for line in there.read_text().splitlines()[1:]}
 
 
 @pytest.fixture
@@ -115,6 +124,47 @@ async def test_it_sees_nothing_of_our_environment(worker: LuaWorker, monkeypatch
     await worker.run(GOOD, {})
     assert worker.pid
     assert b"secret" not in environment_of(worker.pid)
+
+
+async def test_the_kernel_limits_the_process(worker: LuaWorker) -> None:
+    await worker.run(GOOD, {})
+    assert worker.pid
+    rows = limits_of(worker.pid)
+    assert rows["Max address space"] == [str(interpreter.MAX_ADDRESS_SPACE)] * 2
+    assert rows["Max open files"] == [str(interpreter.MAX_FILES)] * 2
+    assert rows["Max processes"] == ["0", "0"]
+    assert rows["Max file size"] == ["0", "0"]
+
+
+async def test_the_kernel_limits_the_time_of_a_script(worker: LuaWorker) -> None:
+    await worker.run(GOOD, {})
+    assert worker.pid
+    async with asyncio.TaskGroup() as tasks:
+        endless = tasks.create_task(worker.run(ENDLESS, {}))
+        for _ in range(200):
+            if (seconds := limits_of(worker.pid)["Max cpu time"][0]) != "unlimited":
+                break
+            await Clock().sleep(0.05)
+        os.kill(worker.pid, signal.SIGKILL)
+    assert endless.result().error
+    assert int(seconds) <= interpreter.ORPHAN_TIMEOUT + 20
+
+
+async def test_a_long_text_is_cut_in_the_process(worker: LuaWorker) -> None:
+    script = "return {status = ('s'):rep(10000000), message = ('\\195\\169'):rep(5000000)}"
+    result = await worker.run(script, {})
+    assert (result.status, result.message) == ("s" * interpreter.MAX_TEXT_LENGTH, "é" * interpreter.MAX_TEXT_LENGTH)
+    failed = await worker.run("error(('x'):rep(10000000))", {})
+    assert len(failed.error) == interpreter.MAX_TEXT_LENGTH
+
+
+async def test_an_answer_that_no_worker_sends_is_not_read(
+    worker: LuaWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys; sys.stdout.buffer.write(b'\\xff' * 100); sys.stdout.flush(); sys.stdin.read()")
+    monkeypatch.setattr(worker_process, "PROGRAM", program)
+    assert (await worker.run(GOOD, {})).error == "the process it ran in ended without an answer"
 
 
 async def test_an_orphan_ends_by_itself() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from windlass.telemetry.logs import (
     LogFormat,
     LogOptions,
     create_logger,
-    forward_library_logs,
 )
 
 if TYPE_CHECKING:
@@ -140,23 +138,3 @@ def test_a_long_message_is_truncated_after_redaction() -> None:
     assert len(message) == MAX_MESSAGE_LENGTH
     assert "corr" not in message
     assert message.endswith("…")
-
-
-def test_library_warnings_are_written_only_inside_the_block() -> None:
-    lines: list[LogLine] = []
-    library = logging.getLogger("some.library")
-    with forward_library_logs(lines.append):
-        library.info("not this")
-        library.warning("slow: %s", "x")
-        try:
-            raise KeyError("gone")
-        except KeyError:
-            library.exception("broken")
-    before = list(logging.getLogger().handlers)
-    assert lines == [
-        LogLine(Level.WARN, "some.library: slow: x"),
-        LogLine(Level.ERROR, "some.library: broken (KeyError: 'gone')"),
-    ]
-    with forward_library_logs(lines.append):
-        pass
-    assert logging.getLogger().handlers == before

@@ -18,7 +18,7 @@ from windlass.core.log_lines import Level, LogLine
 from windlass.errors import ExitCode, InvalidInput
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
-from windlass.telemetry.metrics_server import MAX_HEAD_SIZE, serve_metrics
+from windlass.telemetry.metrics_server import MAX_CONNECTIONS, MAX_HEAD_SIZE, serve_metrics
 from windlass.telemetry.pushgateway import Pushgateway, push_metrics
 
 if TYPE_CHECKING:
@@ -110,6 +110,22 @@ async def test_what_is_served(request_line: str, status: str, has_body: bool) ->
         assert body in {metrics.text(), b""}
     else:
         assert int(headers["Content-Length"]) == len(body)
+
+
+async def test_no_more_than_32_connections_at_once() -> None:
+    async with serve_metrics(running().text, LOOPBACK, 0) as (_, port):
+        idle = [await asyncio.open_connection(LOOPBACK, port) for _ in range(MAX_CONNECTIONS)]
+        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+        with suppress(ConnectionError):
+            writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert await reader.read() == b""
+        writer.close()
+        for _, idle_writer in idle:
+            idle_writer.close()
+            with suppress(ConnectionError):
+                await idle_writer.wait_closed()
+        status, _, _ = await asked(port, "GET /metrics HTTP/1.1\r\n\r\n")
+    assert status == "HTTP/1.1 200 OK"
 
 
 async def test_each_request_sees_the_present() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from windlass.cli import session
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.readers import KubeReader
@@ -37,7 +37,7 @@ class _Application(TypedObject, frozen=True):
 
 
 def describe(credentials: ClusterCredentials) -> list[str]:
-    return asyncio.run(_describe(credentials.load_connection()))
+    return session.run(_describe(credentials.load_connection()), credentials.redactor)
 
 
 async def _describe(connection: Connection) -> list[str]:

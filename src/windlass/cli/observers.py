@@ -13,9 +13,11 @@ from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.reporting import redactable_text
 from windlass.errors import WindlassError
+from windlass.kube.bounded_files import read_file
 from windlass.kube.clocks import Clock
 from windlass.telemetry.event_fanout import EventFanout
-from windlass.telemetry.logs import LogFormat, LogOptions, create_logger, forward_library_logs
+from windlass.telemetry.library_logs import forward_library_logs
+from windlass.telemetry.logs import LogFormat, LogOptions, create_logger
 from windlass.telemetry.metric_sinks import MetricSinks, export_metrics
 from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
@@ -59,7 +61,7 @@ async def observe_run(run: ObservedRun) -> AsyncIterator[EventFanout[Event, Repo
         emit: EventFanout[Event, Report] = EventFanout({**receivers, "metrics": EventMetrics(metrics)})
         for notice in run.settings.mounts.notices:
             emit(LogLine(Level.WARN, notice))
-        stack.enter_context(forward_library_logs(emit))
+        stack.enter_context(forward_library_logs(emit, clock.monotonic))
         await stack.enter_async_context(export_metrics(metrics, _metric_sinks(run, secrets), emit))
         try:
             yield emit
@@ -120,4 +122,4 @@ def complete_report(report: Report, run: ObservedRun, reader: KubeReader) -> Rep
 
 
 def _mounted_secrets(run: ObservedRun) -> dict[str, str]:
-    return {name: path.read_text(errors="replace") for name, path in run.settings.mounts.secrets.items()}
+    return {name: read_file(path).decode(errors="replace") for name, path in run.settings.mounts.secrets.items()}

@@ -11,6 +11,7 @@ from windlass import output_files
 from windlass.core.platform.planning import plan_documents
 from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
 from windlass.errors import InvalidInput
+from windlass.kube.bounded_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +66,7 @@ def write_plan(path: Path, plan: Plan, root: str, settings: Settings, action: Ac
 
 def read_plan(path: str, settings: Settings, action: Action) -> ApprovedPlan:
     try:
-        content = Path(path).read_bytes()
+        content = read_file(Path(path))
     except OSError as error:
         raise InvalidInput(f"the plan cannot be read: {error.strerror}", where=path) from None
     return parse_plan(content, _plan_header(settings, action), path)

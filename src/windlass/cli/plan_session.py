@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def plan_operation(settings: Settings, request: RunRequest) -> PlanResult:
     """Plan a run with a read-only client; raise `Moved` if it differs from the approved plan."""
-    return session.run(_observe_plan(settings, request))
+    return session.run(_observe_plan(settings, request), settings.cluster.credentials.redactor)
 
 
 async def _observe_plan(settings: Settings, request: RunRequest) -> PlanResult:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def run_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:
     """Run an operation and return its report, also if a signal ends the run early."""
-    return session.run(_observe_operation(settings, operation, request))
+    return session.run(_observe_operation(settings, operation, request), settings.cluster.credentials.redactor)
 
 
 async def _observe_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:

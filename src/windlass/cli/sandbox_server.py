@@ -16,6 +16,7 @@ import click
 from windlass import output_files
 from windlass.cli import sandbox_programs
 from windlass.errors import InvalidInput
+from windlass.kube.bounded_files import read_file
 from windlass.sandbox import clock
 from windlass.sandbox.apiserver.access import certificates
 from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
@@ -79,7 +80,7 @@ def _kubeconfig_file(path: Path, content: str) -> Iterator[Path]:
     """Write the kubeconfig and delete it at the end. A file that no sandbox wrote is never overwritten."""
     try:
         output_files.require_regular_file(path)
-        if path.exists() and not path.read_bytes().startswith(kubeconfigs.GENERATED_MARK.encode()):
+        if path.exists() and not read_file(path).startswith(kubeconfigs.GENERATED_MARK.encode()):
             raise InvalidInput("there is a kubeconfig that no sandbox wrote", where=str(path), hint="name another file")
         output_files.write_file(path, content, mode=output_files.SECRET_MODE)
     except OSError as error:
@@ -87,7 +88,7 @@ def _kubeconfig_file(path: Path, content: str) -> Iterator[Path]:
     try:
         yield path.resolve()
     finally:
-        if path.is_file() and path.read_bytes() == content.encode():
+        if path.is_file() and read_file(path) == content.encode():
             path.unlink()
 
 

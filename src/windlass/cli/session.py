@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from windlass.argo.cd.root_application import RootApplication
 from windlass.argo.health import assessment, scripts
 from windlass.core.platform.identity import EMBEDDED_PLATFORM
@@ -18,11 +20,13 @@ from windlass.core.platform.model.scopes import known_nodes
 from windlass.core.platform.reporting.report_text import format_duration
 from windlass.errors import OutOfTime
 from windlass.kube.client.readers import JSON_HEADERS, KubeReader
+from windlass.kube.clocks import Clock
 from windlass.kube.transport.calls import Call, CallSender
 from windlass.kube.transport.http import HttpTransport
 from windlass.kube.transport.transports import Request
 from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE, ObservedCluster
 from windlass.operations.planner import RunRequest
+from windlass.telemetry.library_logs import forward_library_logs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -30,16 +34,23 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.planning.plan_documents import ApprovedPlan
     from windlass.core.platform.reporting.reports import Action
+    from windlass.kube.redactions import Redactor
     from windlass.settings.settings import ClusterSettings, Settings
 
 R = TypeVar("R")
 
 
-def run(work: Coroutine[Any, Any, R]) -> R:
-    """Run the coroutine to its end. SIGTERM has the same effect as Ctrl-C: KeyboardInterrupt."""
+def run(work: Coroutine[Any, Any, R], redact: Redactor) -> R:
+    """Run the coroutine to its end. SIGTERM has the same effect as Ctrl-C: KeyboardInterrupt.
+
+    Warnings of libraries are printed, redacted; a run with a log writes them there instead.
+    """
     previous_handler = signal.getsignal(signal.SIGTERM)
     try:
-        return asyncio.run(_cancel_on_sigterm(work))
+        with forward_library_logs(
+            lambda line: click.echo(redact(f"warning: {line.message}"), err=True), Clock().monotonic
+        ):
+            return asyncio.run(_cancel_on_sigterm(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

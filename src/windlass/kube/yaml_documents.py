@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_DEPTH = 200  # far above any Kubernetes object, and below Python's recursion limit
+MAX_NUMBER_LENGTH = 1_000  # characters; Python refuses to convert more than 4,300 digits
 ALIAS_ALLOWANCE = 100_000  # values allowed beyond one per byte of text; stops alias bombs ("billion laughs")
 
 _TOO_COMPLEX = "nested too deeply, or repeated too often by aliases"
@@ -160,6 +161,8 @@ def _plain_value(text: str) -> object:
 
 def _number(text: str) -> int | float | str:
     digits = _DIGIT_SEPARATOR.sub("", text) if text[0] == "." else text.replace("_", "")
+    if len(digits) > MAX_NUMBER_LENGTH:
+        return text
     for pattern, base in _INTEGERS:
         if (found := pattern.fullmatch(digits)) and -(2**63) <= (integer := int(found[1] + found[2], base)) < 2**63:
             return integer

@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lupa import lua52  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import BinaryIO
 
 MAX_MEMORY = 64 << 20  # bytes a script may use in addition to its input object
+MAX_ADDRESS_SPACE = 1 << 30  # bytes of the whole process: interpreter, input object and script
+MAX_FILES = 16  # the pipes to the parent process, and what Python has open
+MAX_TEXT_LENGTH = 16_384  # characters of a status or message
 ORPHAN_TIMEOUT = 10  # seconds; a script that never ends must not outlive the parent process that would have killed it
 HEADER_SIZE = 4  # bytes of the length prefix
 _LINE_PREFIX = re.compile(r"^check:(\d+): ")
@@ -96,14 +102,18 @@ def syntax_error(text: str) -> tuple[int, str] | None:
     return (int(prefix[1]), message[prefix.end() :]) if prefix else (1, message)
 
 
-def run_script(text: str, resource: Any) -> dict[str, str]:
+def run_script(text: str, item: Any) -> dict[str, str]:
     """Run a health check on an object, in a new Lua runtime.
 
-    Returns `status` and `message`, as far as the script returned them, or `error`.
+    Returns `status` and `message`, as far as the script returned them, or `error`; each is cut to `MAX_TEXT_LENGTH`.
     """
+    return {name: value[:MAX_TEXT_LENGTH] for name, value in _script_answer(text, item).items()}
+
+
+def _script_answer(text: str, item: Any) -> dict[str, str]:
     runtime = _new_runtime()
     _, run = runtime.execute(_PRELUDE)
-    table = _lua_value(runtime, resource)
+    table = _lua_value(runtime, item)
     # Not earlier: lupa crashes if the memory limit is reached outside a script.
     runtime.set_max_memory(runtime.get_memory_used() + MAX_MEMORY)
     try:
@@ -150,14 +160,40 @@ def _lua_value(runtime: Any, value: Any) -> Any:
     return value
 
 
+def limit_process() -> None:
+    """Limit what this process could do if a script escaped from Lua: no memory hoard, no file, no other process."""
+    for limit, value in (
+        (resource.RLIMIT_AS, MAX_ADDRESS_SPACE),
+        (resource.RLIMIT_NOFILE, MAX_FILES),
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(limit)
+        allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (allowed, allowed))
+
+
+@contextmanager
+def limited_time() -> Iterator[None]:
+    """Let the kernel end the process if the body takes more than `ORPHAN_TIMEOUT` seconds, by any clock."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    seconds = int(usage.ru_utime + usage.ru_stime) + 1 + ORPHAN_TIMEOUT
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard))
+    signal.alarm(ORPHAN_TIMEOUT)
+    yield
+    signal.alarm(0)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
 def serve(requests: BinaryIO, responses: BinaryIO) -> None:
     """Send an empty response to signal readiness, then handle requests until end of file."""
     _send(responses, {})
     while header := requests.read(HEADER_SIZE):
         request = json.loads(requests.read(int.from_bytes(header)))
-        signal.alarm(ORPHAN_TIMEOUT)
-        response = run_script(request["script"], request["object"])
-        signal.alarm(0)
+        with limited_time():
+            response = run_script(request["script"], request["object"])
         _send(responses, response)
 
 
@@ -168,4 +204,5 @@ def _send(responses: BinaryIO, response: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
+    limit_process()
     serve(sys.stdin.buffer, sys.stdout.buffer)

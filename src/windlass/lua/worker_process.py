@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PROGRAM = Path(__file__).with_name("interpreter.py")
 HEADER_SIZE = 4  # bytes of the length prefix
+MAX_RESPONSE_BYTES = 1 << 20  # the worker cuts texts to a fraction of it; only a broken one sends more
 RUN_TIMEOUT = timedelta(seconds=2)  # a health check normally takes less than a millisecond
 MAX_TIMEOUTS = 2  # not 1: a single timeout may be caused by a busy host
 START_TIMEOUT = timedelta(seconds=20)
@@ -120,4 +121,6 @@ async def _exchange(process: Process, content: bytes) -> ScriptResult:
 async def _read_response(process: Process) -> Any:
     assert process.stdout is not None
     length = int.from_bytes(await process.stdout.readexactly(HEADER_SIZE))
+    if length > MAX_RESPONSE_BYTES:
+        raise EOFError
     return msgspec.json.decode(await process.stdout.readexactly(length))

@@ -13,6 +13,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import InvalidInput
+from windlass.kube.bounded_files import read_file
 from windlass.kube.redactions import Redactor
 from windlass.settings.effective_values import effective_values
 from windlass.settings.environment_files import DEFAULT_ARGOCD_NAMESPACE, EnvironmentFile
@@ -197,7 +198,7 @@ def _read_file(value: SettingValue, model: type[Model], problems: list[SettingsP
     """Read and check a file; `None` if it is missing or invalid. Only a file at the default path may be missing."""
     path = Path(str(value.value))
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except FileNotFoundError:
         if not value.is_default:
             problems.append(SettingsProblem(value.origin, f"there is no file {path}"))

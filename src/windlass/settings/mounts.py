@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from windlass.kube.bounded_files import read_file
 from windlass.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def read_mounts(values: Mapping[str, SettingValue]) -> Mounts:
 
 def _read_problems(path: Path) -> Iterator[SettingsProblem]:
     try:
-        path.open("rb").close()
+        read_file(path)
     except OSError as error:
         yield SettingsProblem(str(path), f"the file cannot be read: {error.strerror}", "mount it as a file")
 
@@ -68,12 +70,12 @@ def _read_script(path: Path) -> str | SettingsProblem:
     from windlass.lua.interpreter import syntax_error  # noqa: PLC0415 - lazy: Lua is needed only for a check
 
     try:
-        if path.stat().st_size > MAX_SCRIPT_BYTES:
+        text = read_file(path, MAX_SCRIPT_BYTES).decode()
+    except OSError as error:
+        if error.errno == errno.EFBIG:
             return SettingsProblem(
                 str(path), f"is larger than {MAX_SCRIPT_BYTES >> 10} KiB", "a health check is a page or two"
             )
-        text = path.read_text("utf-8")
-    except OSError as error:
         return SettingsProblem(str(path), f"the file cannot be read: {error.strerror}")
     except UnicodeDecodeError:
         return SettingsProblem(str(path), "this is no text in UTF-8")

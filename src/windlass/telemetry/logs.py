@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from enum import StrEnum
@@ -15,7 +14,7 @@ import structlog
 from windlass.core.log_lines import Level, LogLine, WriteLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from datetime import datetime
 
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
@@ -58,29 +57,6 @@ def create_logger(
         wrapper_class=structlog.make_filtering_bound_logger(_LEVEL_NUMBERS[options.level]),
     ).bind()
     return lambda line: logger.log(_LEVEL_NUMBERS[line.level], line.message, line=line)
-
-
-@contextmanager
-def forward_library_logs(write_line: WriteLine) -> Iterator[None]:
-    """Write library log records from WARNING up as log lines; otherwise they reach stderr unredacted."""
-    handler = _LibraryHandler(write_line)
-    logging.getLogger().addHandler(handler)
-    try:
-        yield
-    finally:
-        logging.getLogger().removeHandler(handler)
-
-
-class _LibraryHandler(logging.Handler):
-    def __init__(self, write_line: WriteLine) -> None:
-        super().__init__(logging.WARNING)
-        self._write_line = write_line
-
-    def emit(self, record: logging.LogRecord) -> None:
-        error = record.exc_info[1] if record.exc_info else None
-        cause = f" ({type(error).__name__}: {error})" if error else ""
-        level = Level.ERROR if record.levelno >= logging.ERROR else Level.WARN
-        self._write_line(LogLine(level, f"{record.name}: {record.getMessage()}{cause}"))
 
 
 def _contract_keys(options: LogOptions, now: Callable[[], datetime]) -> Processor:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 METRICS_PATH = "/metrics"
 MAX_HEAD_SIZE = 8_192  # bytes
+MAX_CONNECTIONS = 32  # at once; one scraper needs one
 CLIENT_TIMEOUT = 5.0  # seconds for a client to send its request and read the response
 
 _HINTS = {
@@ -37,6 +38,9 @@ async def serve_metrics(
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(connections) >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
         connections[task] = writer
         try:
             async with asyncio.timeout(client_timeout):

@@ -10,7 +10,7 @@ from tests.kube.scripted_server import answer, ask, ok, refusal
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import BadAnswer, Conflict, Expired, FieldOwner
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.readers import Selection
+from windlass.kube.client.readers import MAX_LIST_ITEMS, MAX_LIST_PAGES, Selection
 from windlass.kube.client.resources import PODS, Resource
 from windlass.kube.transport.transports import Response
 
@@ -149,6 +149,17 @@ def test_a_list_of_metadata_asks_for_nothing_else_and_takes_what_comes() -> None
     assert [item.metadata.name for item in result.items] == ["a", "b", "c"]
     wanted = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
     assert [dict(request.headers)["Accept"] for request in server.requests] == [wanted, wanted]
+
+
+@pytest.mark.parametrize(
+    ("size", "pages"), [(0, MAX_LIST_PAGES), (MAX_LIST_ITEMS // 4, 5)], ids=["empty pages", "large pages"]
+)
+def test_a_list_without_end_is_refused(size: int, pages: int) -> None:
+    endless = [page("x" * size, f"token {number}") for number in range(pages)]
+    result, server = ask(endless, lambda kube: kube.list(PODS.everywhere))
+    assert isinstance(result, BadAnswer)
+    assert result.what == f"the list does not end after {size * pages:,} objects"
+    assert len(server.requests) == pages
 
 
 def test_a_list_whose_snapshot_expired_is_taken_in_one_piece() -> None:

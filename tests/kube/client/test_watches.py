@@ -15,7 +15,7 @@ from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.readers import WatchStart
 from windlass.kube.client.resources import PODS
 from windlass.kube.client.watches import Bookmark, WatchEvent
-from windlass.kube.transport.line_splitter import LineSplitter
+from windlass.kube.transport.line_splitter import MAX_LINE_BYTES, LineSplitter
 from windlass.kube.transport.transports import Response
 
 if TYPE_CHECKING:
@@ -31,6 +31,19 @@ def test_lines_are_the_same_however_the_bytes_arrive(content: bytes, sizes: list
         lines += splitter.feed(rest[:size])
         rest = rest[size:]
     assert [*lines, splitter.rest] == content.split(b"\n")
+
+
+@pytest.mark.parametrize("before", [b"", b"x" * 6])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_beyond_the_limit_is_refused(before: bytes, end: bytes) -> None:
+    splitter = LineSplitter(limit=10)
+    assert splitter.feed(b"x" * 10 + b"\n" + before) == [b"x" * 10]
+    with pytest.raises(BadAnswer, match="a line of more than"):
+        splitter.feed(b"x" * (11 - len(before)) + end)
+
+
+def test_an_endless_line_ends_the_watch() -> None:
+    assert isinstance(watch(b"x" * (MAX_LINE_BYTES + 1)), BadAnswer)
 
 
 class Strict(TypedObject, frozen=True):
@@ -103,7 +116,7 @@ def test_what_is_no_event_is_an_error_that_does_not_show_it(body: bytes) -> None
 def test_an_object_that_lacks_what_its_type_needs_is_an_error() -> None:
     result = watch(line("ADDED", {"metadata": {"name": "p"}}), Strict)
     assert isinstance(result, BadAnswer)
-    assert "'ADDED': Object missing required field `spec`" in str(result)
+    assert "of type ADDED: Object missing required field `spec`" in str(result)
 
 
 def test_nulls_are_fields_left_out() -> None:

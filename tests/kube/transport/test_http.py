@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import gzip
 import socket
+import zlib
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kube.http_clients import GET, always, fails, transport
 from tests.kube.loopback_servers import Seen, answer, serving
 from windlass import __version__
-from windlass.kube.api_errors import ConnectionLost
+from windlass.kube.api_errors import BadAnswer, ConnectionLost
 from windlass.kube.auth.connections import (
     BasicAuth,
     Connection,
     Impersonation,
 )
 from windlass.kube.transport import http
+from windlass.kube.transport.calls import Call, CallSender
 from windlass.kube.transport.http import HttpTransport
-from windlass.kube.transport.transports import ByteStream, Request, Transport
+from windlass.kube.transport.transports import ByteStream, Request, Transport, read_body
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 def test_it_is_a_transport() -> None:
@@ -90,6 +96,30 @@ async def test_gzip_is_unpacked() -> None:
     packed = answer(gzip.compress(b"long" * 1000), "200 OK", "Content-Encoding: gzip")
     async with serving(always(packed)) as server, transport(server.url) as http:
         assert (await http.exchange(GET)).body == b"long" * 1000
+
+
+async def test_a_small_answer_that_unpacks_to_a_large_one_is_refused() -> None:
+    """Three hundred kilobytes of gzip are 257 MiB: they are never all in memory."""
+    packer = zlib.compressobj(9, wbits=31)
+    packed = b"".join([packer.compress(bytes(1 << 20)) for _ in range(257)]) + packer.flush()
+    assert len(packed) < 1 << 19
+    for status in ("200 OK", "500 Error"):
+        bomb = answer(packed, status, "Content-Encoding: gzip")
+        async with serving(always(bomb)) as server, transport(server.url) as http:
+            with pytest.raises(BadAnswer, match="larger than 256 MiB") as caught:
+                await CallSender(http).send(Call("get", "version", GET))
+        assert caught.value.where == f"get version at {server.url}/version"
+
+
+@pytest.mark.parametrize("sizes", [(10,), (4, 6), (0,)])
+async def test_a_body_up_to_the_limit_is_read(sizes: tuple[int, ...]) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for size in sizes:
+            yield b"x" * size
+
+    assert await read_body(chunks(), limit=10) == b"x" * sum(sizes)
+    with pytest.raises(BadAnswer, match="larger than"):
+        await read_body(chunks(), limit=sum(sizes) - 1)
 
 
 async def test_broken_gzip_is_a_broken_answer() -> None:

@@ -36,7 +36,8 @@ def import_(source: SettingsSource, /, out: str | None, force: bool, **options: 
     from windlass.core.platform.drafting.platform_yaml import render_platform  # noqa: PLC0415
 
     path = _output_path(out, is_forced=force)
-    reader, result = session.run(_import_cluster(source.cluster_settings(options)))
+    settings = source.cluster_settings(options)
+    reader, result = session.run(_import_cluster(settings), settings.credentials.redactor)
     for notice in (*reader.notices, *result.notices):
         click.echo(f"notice: {notice}", err=True)
     text = render_platform(result.draft, _heading(result, reader.server))

@@ -46,7 +46,7 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
             is_strict=strict,
             platform_file=settings.platform_path or EMBEDDED_PLATFORM,
         )
-    report = session.run(_observe_validation(cluster, namespace, request))
+    report = session.run(_observe_validation(cluster, namespace, request), cluster.credentials.redactor)
     return report_output.print_report(report, form)
 
 

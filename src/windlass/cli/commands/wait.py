@@ -39,7 +39,7 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
 
     ref, settings = _application_ref(application), source.cluster_settings(options)
     request, redact = WaitRequest(ref, revision, settings.timeout), settings.credentials.redactor
-    match session.run(_connect_and_wait(settings, request)):
+    match session.run(_connect_and_wait(settings, request), redact):
         case Open(evidence):
             drifting = ", drifting" if evidence.is_drifting else ""
             message = f"{evidence.health} at {abbreviate(evidence.shown)}{drifting} ({evidence.proof})"

@@ -8,6 +8,7 @@ from windlass.errors import InvalidInput
 from windlass.kube.auth.auth_headers import ClientIdentity, Credentials, basic_header, bearer_header
 from windlass.kube.auth.connections import BasicAuth, ExecPlugin, Token, TokenFile
 from windlass.kube.auth.exec_plugins import ExecPluginCredentials
+from windlass.kube.bounded_files import read_file
 
 if TYPE_CHECKING:
     from windlass.kube.auth.connections import ClientCertificate, Connection
@@ -63,7 +64,8 @@ class TokenFileCredentials:
     def _read_token(self) -> ClientIdentity:
         self._next_read = self._clock.monotonic() + TOKEN_REREAD_SECONDS
         try:
-            new = ClientIdentity(bearer_header(self._file.path.read_text("utf-8"), self._file.where), self._certificate)
+            token = read_file(self._file.path).decode()
+            new = ClientIdentity(bearer_header(token, self._file.where), self._certificate)
         except (OSError, UnicodeError, InvalidInput) as error:
             if self._identity is not None:
                 return self._identity

@@ -17,6 +17,7 @@ import msgspec
 from windlass.errors import InvalidInput
 from windlass.kube import yaml_documents
 from windlass.kube.auth.connections import Pem
+from windlass.kube.bounded_files import read_file
 from windlass.kube.decoding import without_nulls
 
 
@@ -148,7 +149,7 @@ class KubeconfigSection:
             return None
         path = self.resolve(file, field)
         try:
-            return Pem(path.read_bytes(), self.where(field))
+            return Pem(read_file(path), self.where(field))
         except OSError as error:
             raise self.error(field, f"cannot read {path}: {error.strerror}") from None
 

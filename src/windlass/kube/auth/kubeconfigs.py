@@ -29,6 +29,7 @@ from windlass.kube.auth.connections import (
     TokenFile,
 )
 from windlass.kube.auth.kubeconfig_documents import KubeconfigSection
+from windlass.kube.bounded_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,7 @@ _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")  # a control character could
 
 def load_file(path: Path, *, context: str | None = None, environ: Mapping[str, str] = NO_VARIABLES) -> Connection:
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         hint = "name a kubeconfig that exists" if isinstance(error, FileNotFoundError) else ""
         raise InvalidInput(f"cannot read the kubeconfig: {error.strerror}", where=str(path), hint=hint) from None
@@ -110,8 +111,9 @@ def in_cluster(environ: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
         return Connection(
             server=_server_url(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", section),
             where=IN_CLUSTER,
-            namespace=(namespace_file.read_text("utf-8").strip() if namespace_file.exists() else "") or "default",
-            tls=Tls(ca_bundle=Pem(ca_file.read_bytes(), str(ca_file))),
+            namespace=(read_file(namespace_file).decode(errors="replace").strip() if namespace_file.exists() else "")
+            or "default",
+            tls=Tls(ca_bundle=Pem(read_file(ca_file), str(ca_file))),
             auth=TokenFile(directory / "token", str(directory / "token")),
             environ=environ,
         )

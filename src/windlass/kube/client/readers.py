@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 PAGE_SIZE = 500  # objects per page of a list; limits memory use here and in the server
+MAX_LIST_ITEMS = 200_000  # Kubernetes is tested with 150,000 pods; a server that never ends a list must not fill memory
+MAX_LIST_PAGES = 2_000  # also of pages that are almost empty
 WATCH_TIMEOUT = 300  # seconds; the server ends a watch after one to two times this; the jitter spreads reconnects
 WATCH_SILENCE_TIMEOUT = 90  # seconds; bookmarks come about every minute, so longer silence means a dead connection
 Headers = tuple[tuple[str, str], ...]
@@ -155,7 +157,7 @@ class KubeReader:
         decoder = _page_decoder(into)
         items: list[Any] = []
         token = ""
-        while True:
+        for _ in range(MAX_LIST_PAGES):
             call = Call("list", ref.kind, _get_request(ref.target((*query, ("continue", token))), headers))
             response = await self._sender.send(call)
             with _pause_garbage_collection():
@@ -165,7 +167,10 @@ class KubeReader:
                 return Listing(items, page.metadata.resource_version)
             if page.metadata.continue_ == token:
                 raise BadAnswer("each page says to continue with itself", where=self._sender.where(call))
+            if len(items) > MAX_LIST_ITEMS:
+                break
             token = page.metadata.continue_
+        raise BadAnswer(f"the list does not end after {len(items):,} objects", where=self._sender.where(call))
 
     @overload
     def watch(

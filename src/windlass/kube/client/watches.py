@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
 
 import msgspec
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+_KNOWN_TYPES = frozenset(get_args(EventType))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ async def watch_events(
                     event, problem = decode_json(line, decoder), ""
                 except DecodingError as error:
                     event, problem = None, str(error)
-                if event is not None and event.type in {"ADDED", "MODIFIED", "DELETED"}:
+                if event is not None and event.type in _KNOWN_TYPES:
                     yield WatchEvent(event.type, event.object)
                 elif line.strip():
                     yield _parse_bookmark(line, problem, sender.where(call))
@@ -98,7 +99,8 @@ def _parse_bookmark(line: bytes, problem: str, where: str) -> Bookmark:
         if raw.type == "BOOKMARK":
             mark = decode_json(raw.object, _BOOKMARK_DECODER).metadata
             return Bookmark(mark.resource_version, mark.annotations.get(INITIAL_EVENTS_END) == "true")
-        problem = f"unknown or incomplete event of type {raw.type[:20]!r}{problem and ': '}{problem}"
+        kind = raw.type if raw.type in _KNOWN_TYPES else "unknown to us"  # other text may be part of a secret
+        problem = f"unknown or incomplete event of type {kind}{problem and ': '}{problem}"
     except (DecodingError, *DECODE_ERRORS) as error:
         problem = str(error)
     raise BadAnswer(f"the watch sent a line of {len(line)} bytes that is no event: {problem}")

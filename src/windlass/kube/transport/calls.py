@@ -18,6 +18,7 @@ from windlass.kube.api_errors import (
 )
 from windlass.kube.clocks import Clock
 from windlass.kube.transport.retries import backoff, is_retryable, retry_after
+from windlass.kube.transport.transports import read_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -163,8 +164,7 @@ class CallSender:
             stream = await exit_stack.enter_async_context(self.transport.stream(call.request))
             if stream.status < 300:
                 return stream
-            body = b"".join([chunk async for chunk in stream.chunks()])
-            status = parse_status(stream.status, body, self.transport.redactor)
+            status = parse_status(stream.status, await read_body(stream.chunks()), self.transport.redactor)
             error, delay = error_from_status(status, self.where(call)), retry_after(stream.headers, status)
             await exit_stack.aclose()
             if not isinstance(error, TooManyRequests) or delay is None:

@@ -26,7 +26,7 @@ from windlass.kube.auth import proxies
 from windlass.kube.auth.credentials import credentials_for
 from windlass.kube.clocks import Clock
 from windlass.kube.transport import certificates
-from windlass.kube.transport.transports import Response
+from windlass.kube.transport.transports import Response, read_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -79,7 +79,7 @@ class HttpTransport:
     async def exchange(self, request: Request) -> Response:
         stream = await self._open(request)
         try:
-            return Response(stream.status, stream.headers, await stream.read())
+            return Response(stream.status, stream.headers, await read_body(stream.chunks()))
         finally:
             await self._close_stream(stream)
 
@@ -212,12 +212,6 @@ class HttpStream:
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
-        except _AIOHTTP_ERRORS as error:
-            raise translate_error(error, self._route) from None
-
-    async def read(self) -> bytes:
-        try:
-            return await self._response.read()
         except _AIOHTTP_ERRORS as error:
             raise translate_error(error, self._route) from None
 

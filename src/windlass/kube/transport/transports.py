@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from windlass.kube.api_errors import BadAnswer
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from contextlib import AbstractAsyncContextManager
@@ -31,6 +33,21 @@ class Response:
     headers: Mapping[str, str]
     """Look up by canonical name, such as `Retry-After`."""
     body: bytes
+
+
+MAX_BODY_BYTES = 256 << 20  # decompressed; a page of a list is far smaller, and more would exhaust the memory of a pod
+
+
+async def read_body(chunks: AsyncIterator[bytes], limit: int = MAX_BODY_BYTES) -> bytes:
+    """All chunks in one piece. Raises `BadAnswer` as soon as they exceed the limit."""
+    pieces: list[bytes] = []
+    remaining = limit
+    async for chunk in chunks:
+        remaining -= len(chunk)
+        if remaining < 0:
+            raise BadAnswer(f"the answer is larger than {limit >> 20} MiB")
+        pieces.append(chunk)
+    return b"".join(pieces)
 
 
 class ByteStream(Protocol):
