@@ -1,6 +1,8 @@
 """`make mutants`: changes of one line that break an invariant; the invariant's own test must see each of them.
 
-A row is a name, the invariant, the file, the line as it is, the line as it would be wrong, and the test that must fail.
+A row is a name, the invariant, the file, the line as it is, the line as it would be wrong, and the test that must fail:
+a file below tests/, a test in one, or `seeds`, which plays seeds of the simulation until one is wrong (`seeds:NAME`:
+all of them with this dimension).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tests.mutant_rows import Mutant
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
 from tests.mutant_rows.edges import EDGE_MUTANTS
 from tests.mutant_rows.order import ORDER_MUTANTS
+from tests.mutant_rows.seeds import SEED_MUTANTS, SEEDS
 from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
 
 HERE = Path(__file__).parents[1]
@@ -33,7 +36,7 @@ HEALTH = "invariants/test_inv_7_health_is_true.py"
 HOOKS = "invariants/test_inv_8_no_hooks.py"
 LOCK, STEP = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py"
 STALE = f"{ORDER}::test_health_of_before_the_sync_opens_no_gate"
-SEEDS = "simulation/test_seeds.py::test_no_invariant_breaks[50]"
+MAX_SEEDS = 2000  # a mutant that survives so many counts as not killed
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
@@ -99,6 +102,7 @@ MUTANTS = (
     *DEFINITION_MUTANTS,
     *EDGE_MUTANTS,
     *ORDER_MUTANTS,
+    *SEED_MUTANTS,
     Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',
@@ -338,10 +342,13 @@ MUTANTS = (
 
 
 def tested(folder: Path, test: str) -> str:
-    """Empty if a test passes on the sources in a folder, else what it says."""
+    """Empty if a test passes on the sources in a folder, else what it prints."""
     path = f"{folder / 'src'}:{folder}"
     environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - for a process
     words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"tests/{test}"]
+    if test.startswith(SEEDS):
+        only = [f"--only={name}" for name in test.split(":")[1:]]
+        words = ["-m", "tests.simulation", "--until-wrong", "--seeds", str(MAX_SEEDS), *only]
     ran = subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
     if ran.returncode > 1:
         sys.exit(f"{test} could not be run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}")
@@ -370,7 +377,9 @@ def main() -> int:
         for name in ("src", "tests", "pyproject.toml"):
             copy = shutil.copytree if (HERE / name).is_dir() else shutil.copy
             copy(HERE / name, folder / name)
-        for test in dict.fromkeys(mutant.test for mutant in chosen):
+        for test in dict.fromkeys(
+            mutant.test for mutant in chosen if not mutant.test.startswith(SEEDS)
+        ):  # `make sim` plays those
             if said := tested(folder, test):
                 sys.exit(f"{test} fails without any mutant:\n{said[-3000:]}")
         found = []

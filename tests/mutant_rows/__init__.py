@@ -13,4 +13,4 @@ class Mutant:
     old: str
     new: str
     test: str
-    """A file below tests/, or a test in one."""
+    """A file below tests/, a test in one, `seeds` or `seeds:DIMENSION`."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tests.simulation.scenarios import US, Act, Event
+from tests.simulation.foreign_parents import FOREIGN_PARENTS
+from tests.simulation.scenarios import US, Act, Event, TeardownScenario
+from windlass.core.platform.model.applications import ApplicationNode, ApplicationRef, Stack
+from windlass.core.platform.model.graphs import Graph
+from windlass.core.platform.model.scopes import Scope, ScopeKind
+from windlass.core.platform.reporting.reports import Action
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
@@ -13,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.simulation.scenarios import Scenario
+    from windlass.core.platform.model.applications import Platform
 
     Chance = random.Random
 
@@ -23,7 +29,7 @@ DENIED_KINDS = (
     *("pods", "deployments.apps", "configmaps", "persistentvolume*", "namespaces", "customresourcedefinitions.*"),
 )
 DENIED_VERBS = ("*", "get", "list", "watch", "create", "patch", "update", "delete")
-THIRD_PARTY_EVENTS = ("rollback", "selective-sync", "terminate", "delete", "orphan", "recreate", "automate")
+THIRD_PARTY_EVENTS = ("rollback", "selective-sync", "terminate", "orphan", "recreate", "automate", "contest")
 ROOT_EVENTS = ("edit", "root-automate", "root-label", "root-source")
 
 
@@ -74,6 +80,13 @@ def _third_parties(chance: Chance, scenario: Scenario) -> Scenario:
         return [_third_party_event(chance, scenario, kinds) for _ in range(chance.choice((1, 1, 2, 4)))]
 
     return _with_events(_with_pushes(scenario), draw)
+
+
+def _deletions(chance: Chance, scenario: Scenario) -> Scenario:
+    """Another client that deletes an Application with everything in it."""
+    return _with_events(
+        _with_pushes(scenario), lambda: [_third_party_event(chance, scenario, ("delete",)) for _ in range(2)]
+    )
 
 
 def _deleted_roots(chance: Chance, scenario: Scenario) -> Scenario:
@@ -136,16 +149,118 @@ def _denied(chance: Chance, scenario: Scenario) -> Scenario:
     return replace(scenario, acts=tuple(deny(act) for act in scenario.acts), teardown=teardown)
 
 
+def _clocks(chance: Chance, scenario: Scenario) -> Scenario:
+    """Argo CD's clock differs from the API server's, and the wall clock of a run is set while it runs."""
+    steps = (-600.0, -60.0, -5.0, 5.0, 60.0, 600.0)
+    scenario = replace(scenario, skew=chance.choice((0.0, *steps)))
+    return _with_events(
+        scenario,
+        lambda: [
+            Event(_moment(chance, scenario), "clock-step", seconds=chance.choice(steps))
+            for _ in range(chance.choice((0, 1)))
+        ],
+    )
+
+
+def _late_writes(chance: Chance, scenario: Scenario) -> Scenario:
+    """Requests that arrive long after they were sent, when their sender may have given up."""
+
+    def delay(act: Act) -> Act:
+        writes = 2 + 5 * len(scenario.commits[0])
+        late = {chance.randint(1, writes): chance.choice((6.0, 20.0, 70.0)) for _ in range(chance.choice((1, 2, 4)))}
+        rival_at = chance.choice((0.0, chance.uniform(1.0, 30.0)))
+        return replace(act, late_writes=late, rival_at=act.rival_at or rival_at)
+
+    return replace(scenario, acts=tuple(delay(act) for act in scenario.acts))
+
+
+def _foreign_objects(chance: Chance, scenario: Scenario) -> Scenario:
+    """Applications with CRDs and namespaces, in which other clients have put objects, at a teardown.
+
+    With some seeds the run may not list what it would have to see.
+    """
+    parts = scenario.commits[0]
+    extras = {
+        name: frozenset(each for each in ("crd", "namespace") if chance.random() < 0.3)
+        | frozenset(chance.choice(((), (), ("created-namespace",), ("old-namespace",))))
+        for name in parts
+    }
+    foreign = [(kind, name) for name, has in extras.items() for kind in _foreign_kinds(has, parts[name].kind)]
+    chosen = tuple(each for each in foreign if chance.random() < 0.5)
+    teardown = scenario.teardown or TeardownScenario((Act(Action.TEARDOWN),))
+    kind = chance.choice(("secrets", "widgets.*", "persistentvolumeclaims", "*"))
+    denied = Fault(verb="list", kind=kind, user=US, times=None, code=403, reason="Forbidden")
+    acts = tuple(replace(act, faults=(*act.faults, denied)) if chance.random() < 0.3 else act for act in teardown.acts)
+    return replace(scenario, extras=extras, teardown=replace(teardown, foreign=chosen, acts=acts))
+
+
+def _foreign_kinds(extras: frozenset[str], workload: str) -> list[str]:
+    found = [{"crd": "instance", "namespace": "secret"}.get(each, "created-secret") for each in sorted(extras)]
+    return [*found, *(["owned-claim"] if workload else [])]
+
+
+def _orphaned(chance: Chance, scenario: Scenario) -> Scenario:
+    """Applications that another client deleted without their objects, before a teardown of one application."""
+    teardown = scenario.teardown or TeardownScenario()
+    names = list(scenario.commits[0])
+    orphaned = tuple(name for name in names if chance.random() < 0.3)
+    acts = (Act(Action.TEARDOWN, scope=Scope(ScopeKind.APP, chance.choice(names))), *teardown.acts)
+    return replace(scenario, teardown=replace(teardown, acts=acts, orphaned=orphaned))
+
+
+def _approvals(chance: Chance, scenario: Scenario) -> Scenario:
+    """Runs that execute an approved plan, with commits that are pushed after the plan."""
+
+    def approve(act: Act) -> Act:
+        if chance.random() < 0.3:
+            return act
+        push_at = chance.choice((0.0, 0.5, 2.0, 5.0, 20.0))
+        return replace(act, is_approved=True, pushes_after_plan=chance.random() < 0.3, push_at=push_at)
+
+    scenario = _with_pushes(scenario)
+    return replace(scenario, acts=tuple(approve(act) for act in scenario.acts))
+
+
+def _parents(chance: Chance, scenario: Scenario) -> Scenario:
+    """Applications that a parent of another client defines, and that only a run moves."""
+    parent = chance.choice(("application", "set", "node"))
+    changed = replace(_with_pushes(scenario), has_root=False, automated=frozenset(), parent=parent)
+    return replace(changed, platform=_with_parent_node(scenario.platform)) if parent == "node" else changed
+
+
+def _automated_parents(chance: Chance, scenario: Scenario) -> Scenario:
+    """Applications whose parent, or the parent of their parent, moves by itself."""
+    parent = chance.choice(("automated", "nested"))
+    return replace(_with_pushes(scenario), has_root=False, automated=frozenset(), parent=parent)
+
+
+def _with_parent_node(platform: Platform) -> Platform:
+    first, timing = FOREIGN_PARENTS[0], next(iter(platform.applications.values())).timing
+    nodes = {**platform.applications, first: ApplicationNode(first, "all", ApplicationRef(first), timing=timing)}
+    needs = {**{name: list(each) for name, each in platform.graph.dependencies.items()}, first: []}
+    stacks = (Stack("all", tuple(sorted(nodes))),)
+    graph = Graph.build(needs)
+    return replace(platform, stacks=stacks, applications=nodes, graph=graph, managed_nodes=frozenset(nodes))
+
+
 def _validation(chance: Chance, scenario: Scenario) -> Scenario:
     return replace(scenario, validates=True)
 
 
 DIMENSIONS: dict[str, Dimension] = {
     "outages": Dimension(_outages, is_drawn=False),
-    "third-parties": Dimension(_third_parties, is_drawn=False),
+    "third-parties": Dimension(_third_parties),
+    "deletions": Dimension(_deletions, is_drawn=False),
     "deleted-roots": Dimension(_deleted_roots, is_drawn=False),
-    "broken-commits": Dimension(_broken_commits, is_drawn=False),
-    "dead-services": Dimension(_dead_services, is_drawn=False),
+    "broken-commits": Dimension(_broken_commits),
+    "dead-services": Dimension(_dead_services),
     "denied": Dimension(_denied),
+    "clocks": Dimension(_clocks),
+    "late-writes": Dimension(_late_writes),
+    "foreign-objects": Dimension(_foreign_objects, is_drawn=False),
+    "orphaned": Dimension(_orphaned, is_drawn=False),
+    "approvals": Dimension(_approvals, is_drawn=False),
+    "parents": Dimension(_parents),
+    "automated-parents": Dimension(_automated_parents, is_drawn=False),
     "validation": Dimension(_validation),
 }

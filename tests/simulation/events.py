@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.scenarios import APPLICATIONS, ARGOCD
+from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD
 from windlass.argo.cd.root_application import MANAGED_BY_LABELS
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
 from windlass.sandbox.apiserver.access.authentication import controller_user
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.in_process_client import InProcessClient
 
 Body = dict[str, Any]
-ANOTHER_CLIENT = "another-client"
+CONTESTED_ROUNDS = 300
 
 
 class SimulatedRepository(MemoryRepository):
@@ -42,9 +43,11 @@ class Events:
         self._root_before: Body | None = None
         self._kinds: dict[str, Callable[[Event], Awaitable[None]]] = {
             "outage": self._outage,
+            "clock-step": self._clock_step,
             "git-down": self._git_down,
             "controller-down": self._controller_down,
             "rollback": self._rollback,
+            "contest": self._contest,
             "selective-sync": self._selective_sync,
             "terminate": self._terminate,
             "delete": self._delete,
@@ -73,7 +76,7 @@ class Events:
         play.argocd.dropped_updates.clear()
         if self._root_before is not None:
             await self._restore_root(self._root_before)
-        for part in () if scenario.has_root else scenario.commits[0].values():
+        for part in () if scenario.has_root or scenario.parent else scenario.commits[0].values():
             wanted = scenario.application(part, "main")
             await self._restore(part.name, wanted)
 
@@ -123,6 +126,9 @@ class Events:
         for pod in self._play.witness.pods(name):
             self._play.workloads.controllers["Pods"].enqueue(("pods", pod.namespace, pod.name))
 
+    async def _clock_step(self, event: Event) -> None:
+        self._play.clock_step += timedelta(seconds=event.seconds)
+
     async def _git_down(self, event: Event) -> None:
         self._play.repository.is_down = True
         try:
@@ -150,6 +156,13 @@ class Events:
     async def _rollback(self, event: Event) -> None:
         await self._operate(event.target, {"revision": self._play.witness.commits[0]})
 
+    async def _contest(self, event: Event) -> None:
+        """Roll back again and again, whatever the run does."""
+        for _ in range(CONTESTED_ROUNDS):
+            with suppress(StatusError):
+                await self._rollback(event)
+            await self._play.sandbox.clock.sleep(2.0)
+
     async def _selective_sync(self, event: Event) -> None:
         rows = [{"kind": "ConfigMap", "name": event.target}]
         await self._operate(event.target, {"resources": rows, "revision": self._play.witness.commits[-1]})
@@ -158,6 +171,7 @@ class Events:
         found = self._application(event.target) or {}
         if found.get("operation") and found.get("status", {}).get("operationState", {}).get("phase") == "Running":
             self._touch(event.target)
+            self._play.witness.terminated.add(event.target)
             patch = {"status": {"operationState": {"phase": "Terminating"}}}
             await self._client.patch(APPLICATIONS, event.target, patch, ARGOCD)
 
@@ -167,11 +181,13 @@ class Events:
         await self._client.delete(APPLICATIONS, event.target, ARGOCD)
 
     async def _orphan(self, event: Event) -> None:
-        """Delete the Application without its objects."""
         self._touch(event.target)
         self._play.removals.excused.add(event.target)
-        await self._client.patch(APPLICATIONS, event.target, {"metadata": {"finalizers": None}}, ARGOCD)
-        await self._client.delete(APPLICATIONS, event.target, ARGOCD)
+        await self.delete_without_objects(event.target)
+
+    async def delete_without_objects(self, name: str) -> None:
+        await self._client.patch(APPLICATIONS, name, {"metadata": {"finalizers": None}}, ARGOCD)
+        await self._client.delete(APPLICATIONS, name, ARGOCD)
 
     async def _recreate(self, event: Event) -> None:
         found = self._application(event.target)

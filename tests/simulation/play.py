@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL
+from tests.simulation import foreign_parents
 from tests.simulation.draws import draw_scenario
 from tests.simulation.events import Events, SimulatedRepository
+from tests.simulation.late_transport import LateTransport
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
 from tests.simulation.teardown_play import TeardownPlay
 from tests.simulation.witnesses import Removals, Witness, everything
 from windlass.core.platform.model.scopes import selected_nodes
+from windlass.core.platform.planning.plan_documents import summarize_plan
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.transport.calls import CallLimits, CallSender
-from windlass.operations import deploy
+from windlass.operations import deploy, plan
 from windlass.operations.planner import RunRequest
 from windlass.operations.run.context import RunContext, RunControl
 from windlass.operations.teardown import teardown
@@ -36,7 +40,9 @@ from windlass.simulation.in_process_transport import InProcessTransport
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from windlass.core.platform.planning.plan_documents import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
+    from windlass.kube.clocks import Clock
     from windlass.sandbox.apiserver.journal import JournalEntry
     from windlass.sandbox.argocd.application_controller import ApplicationController
     from windlass.sandbox.controllers.installation import Workloads
@@ -78,6 +84,8 @@ class Play:
     runs: int = 0
     alive: set[str] = field(default_factory=set)
     """The runs in progress."""
+    clock_step: timedelta = timedelta(0)
+    """By how much the wall clock of the client was set forward."""
     empty: frozenset[tuple[str, str, str]] = frozenset()
     """What is in the cluster without the platform."""
 
@@ -89,11 +97,15 @@ class Play:
         """The next commit, if there is one left."""
         number = len(self.witness.commits)
         if number < len(self.scenario.commits):
-            self.witness.commits.append(self.repository.push(self.scenario.files(number)))
+            files = {**self.scenario.files(number), **foreign_parents.nested_files()}
+            self.witness.commits.append(self.repository.push(files))
 
     async def define(self) -> None:
         """Create the Applications, as another client would; with a root they are ours to create."""
-        if not self.scenario.has_root:
+        if self.scenario.parent:
+            await foreign_parents.create_parents(self.sandbox.client(), self.scenario)
+            await self.sandbox.clock.sleep(30.0)  # in which Argo CD has compared them
+        elif not self.scenario.has_root:
             for part in self.scenario.commits[0].values():
                 await self.sandbox.client().create(APPLICATIONS, self.scenario.application(part, "main"))
         await self.sandbox.clock.sleep(1.0)
@@ -102,6 +114,9 @@ class Play:
         if act.pushes_first:
             self.push()
         self.witness.since = len(self.witness.commits) - 1
+        approved_plan = await self._approve(act) if act.is_approved else None
+        if act.pushes_after_plan:
+            self.push()
         self.witness.started.clear()
         platform = self.scenario.platform
         self.witness.outside = frozenset(platform.applications) - selected_nodes(platform, act.scope)
@@ -116,9 +131,10 @@ class Play:
             beside += [tasks.create_task(self.events.play(event)) for event in act.events]
             if act.rival_at:
                 beside.append(tasks.create_task(self._rival(act)))
-            ended = await self.run_process(act)
+            ended = await self.run_process(act, approved_plan)
             for task in beside[: len(events) + len(act.events)]:
                 task.cancel()
+        self.witness.approved = None
         self.sandbox.server.faults.clear()
         self.story.append(str(ended))
         if self.scenario.validates and act.action is Action.DEPLOY and ended.is_successful and not act.rival_at:
@@ -139,6 +155,11 @@ class Play:
         transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=agent)
         return KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
 
+    def _stepping_clock(self) -> Clock:
+        """The clock of a process that was right when it started."""
+        clock, step_before = virtual_time.virtual_clock(), self.clock_step
+        return replace(clock, now=lambda: clock.now() + self.clock_step - step_before)
+
     async def _later(self, seconds: float, what: Callable[[], None]) -> None:
         await self.sandbox.clock.sleep(seconds)
         what()
@@ -154,18 +175,19 @@ class Play:
         else:
             self.sandbox.server.disrupt_watches(how, Fault(verb="watch", user=US))
 
-    async def run_process(self, act: Act) -> EndedRun:
+    async def run_process(self, act: Act, approved_plan: ApprovedPlan | None = None) -> EndedRun:
         """One process from its start to its end."""
         self.runs += 1
         ended = EndedRun(f"run-{self.runs}", act.action)
-        transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=ended.run_id)
-        kube = KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
+        transport = LateTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes)
+        transport.on_arrival = self.witness.note_late_run
+        kube = KubeClient(CallSender(transport, clock=self._stepping_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
         access = run_context(kube, ended.run_id, control, act.limit)
 
         async def process() -> None:
             try:
-                ended.report = await self._perform(access, act)
+                ended.report = await self._perform(access, act, approved_plan)
             except Exception as error:  # noqa: BLE001 - judged below
                 ended.error = error
 
@@ -191,11 +213,23 @@ class Play:
         self.alive.discard(ended.run_id)
         return ended
 
-    def _perform(self, access: RunContext, act: Act) -> Awaitable[Report]:
-        request = RunRequest(act.action, "development", self.scenario.platform, act.scope)
+    def _perform(self, access: RunContext, act: Act, approved_plan: ApprovedPlan | None) -> Awaitable[Report]:
+        request = self._request(act)
         if act.action is Action.TEARDOWN:
             return teardown.teardown(access, replace(request, volume_policy=self.teardown.policy))
-        return deploy.deploy(access, replace(request, root=ROOT if self.scenario.has_root else None))
+        return deploy.deploy(access, replace(request, approved_plan=approved_plan))
+
+    def _request(self, act: Act) -> RunRequest:
+        root = ROOT if self.scenario.has_root and act.action is Action.DEPLOY else None
+        return RunRequest(act.action, "development", self.scenario.platform, act.scope, root=root)
+
+    async def _approve(self, act: Act) -> ApprovedPlan:
+        """Plan, and have the witness hold the run to that plan."""
+        cluster = run_context(self._client("plan")).cluster
+        result = await plan.plan(cluster, self._request(act))
+        self.witness.approved = frozenset(step.name for step in result.plan.steps)
+        self.witness.newest_approved = len(self.witness.commits) - 1
+        return summarize_plan(result.plan, result.root)
 
     @property
     def teardown(self) -> TeardownScenario:
@@ -235,7 +269,7 @@ class Play:
         if not await self.deploy_whole():
             return
         again, note = await self.run(Act()), self.witness.problems.append
-        most = 1 if self.scenario.has_root else len(self.scenario.commits[0])
+        most = 1 if self.scenario.has_root else len(self.scenario.commits[0]) + 2 * bool(self.scenario.parent)
         if again.report is None or again.report.summary.verdict is not Verdict.SUCCESS:
             note(f"the second run ended: {again.error!r}")
         elif len(again.writes) != again.refreshes or again.refreshes > most:
@@ -305,12 +339,16 @@ async def start_play(sandbox: Sandbox, scenario: Scenario) -> Play:
     for actor in (argocd, *workloads.controllers.values()):
         actor.lag = scenario.lag
     argocd.delays.jitter = scenario.jitter
+    argocd.clock = replace(argocd.clock, skew=timedelta(seconds=scenario.skew))
     argocd.stale_statuses.update(scenario.lies)
     argocd.dropped_updates.update(scenario.overlooked)
     witnesses = (Witness(sandbox, scenario), Removals(sandbox, scenario))
     play = Play(sandbox, scenario, workloads, argocd, journal, *witnesses)
     argocd.repositories[URL] = play.repository
     play.push()
+    for name in sorted(name for name, extras in scenario.extras.items() if "old-namespace" in extras):
+        await sandbox.client().create("namespaces", {"metadata": {"name": f"{name}-created"}})
+    await play.sandbox.clock.sleep(2.0 if scenario.extras else 0.0)
     await play.define()
     play.empty = frozenset(each for each in everything(sandbox) if each[0] != APPLICATIONS)
     return play

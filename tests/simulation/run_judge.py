@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 WRITTEN = {
     Action.DEPLOY: ("applications.", "leases."),
-    Action.TEARDOWN: ("applications.", "leases.", "persistentvolumes", *MADE),
+    Action.TEARDOWN: ("application", "leases.", "persistentvolumes", "namespaces", "customresourcedefinitions.", *MADE),
 }
 """The kinds that a run may write to."""
+MOST_RACES = 1  # attempts that do not count, because another client was faster
 
 
 @dataclass(slots=True)
@@ -73,10 +74,21 @@ class RunJudge:
             self._judge_refusal(ended)
         if ended.report is not None:
             self._judge_report(ended, act, ended.report)
+        self._judge_operations(ended, act)
+
+    def _judge_operations(self, ended: EndedRun, act: Act) -> None:
+        """No more operations than attempts, and none that goes on after the run."""
+        for name, count in self._witness.requests(ended.run_id).items():
+            retries = self._play.scenario.platform.applications[name].retries
+            if count > retries.max_attempts + MOST_RACES:
+                self._note(f"{ended.run_id} requested {count} operations of {name}")
+        is_hindered = bool(act.faults or act.late_writes or act.disturbances)
+        if not is_hindered and (pending := self._witness.pending(ended.run_id)):
+            self._note(f"{ended.run_id} has ended, and its operation of {', '.join(pending)} goes on")
 
     def _judge_report(self, ended: EndedRun, act: Act, report: Report) -> None:
         counted = report.metrics.calls
-        if counted.writes + counted.refreshes != len(ended.writes):
+        if counted.writes + counted.refreshes < len(ended.writes):  # more: some were cancelled before they arrived
             counts = f"{counted.writes}+{counted.refreshes}"
             self._note(f"{ended.run_id} counts {counts} writes, the server {len(ended.writes)}")
         summary = report.summary

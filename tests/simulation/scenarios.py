@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 WHOLE = Scope()
 US = "windlass"
 """The user that the product is, for faults and for the journal."""
+ANOTHER_CLIENT = "another-client"
+"""The user of all third parties."""
 ARGOCD, NAMESPACE = "argocd", "default"
 APPLICATIONS = "applications.argoproj.io"
 ROOT = RootApplication(URL, "main", "root", {"domain": "example.org"})
@@ -76,6 +78,10 @@ class Act:
     """Seconds until the next commit is pushed."""
     pushes_first: bool = False
     """Whether the next commit is pushed before the run starts."""
+    is_approved: bool = False
+    """Whether the run executes a plan that was made right before it, and nothing else."""
+    pushes_after_plan: bool = False
+    """Whether the next commit is pushed between the plan and the run."""
     rival_at: float = 0.0
     """Seconds until another run is started beside it."""
     rival: Action = Action.DEPLOY
@@ -84,6 +90,8 @@ class Act:
     disturbances: tuple[tuple[float, str], ...] = ()
     """When watches are cut, fall silent or expire; or the controller is restarted."""
     events: tuple[Event, ...] = ()
+    late_writes: dict[int, float] = field(default_factory=dict)
+    """By number of the write, from 1: the seconds after which it arrives, whether or not the run still waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,10 @@ class TeardownScenario:
     volumes: tuple[str, ...] = ()
     """The applications that have a claim with a volume."""
     policy: VolumePolicy = VolumePolicy.RETAIN
+    foreign: tuple[tuple[str, str], ...] = ()
+    """What another client has put into the cluster, and the application to which it is close: see `foreign_objects`."""
+    orphaned: tuple[str, ...] = ()
+    """The Applications that another client deletes without their objects before the first teardown."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +142,19 @@ class Scenario:
     """The commits whose root cannot be rendered."""
     undefined: dict[int, frozenset[str]] = field(default_factory=dict)
     """By commit: the applications that the root does not define."""
+    extras: dict[str, frozenset[str]] = field(default_factory=dict)
+    """What an application has beside its workload: `crd`, `namespace`, `created-namespace`, `old-namespace`."""
+    parent: str = ""
+    """What defines the Applications, if there is no root of ours: see `foreign_parents`; empty: each stands alone."""
+    skew: float = 0.0
+    """Seconds by which Argo CD's clock is ahead of the API server's."""
     validates: bool = False
     """Whether each successful deploy is followed by `validate`, which must succeed."""
+
+    @property
+    def follows_branch(self) -> bool:
+        """Whether applications move to a commit that is pushed without a sync of their parent by a run."""
+        return not self.has_root and self.parent not in {"application", "nested", "node"}
 
     @property
     def allowance(self) -> float:
@@ -152,7 +175,8 @@ class Scenario:
                 revision = "{{ .Values.targetRevision }}"
                 found[f"root/templates/{part.name}.yaml"] = self.application(part, revision)
             if part.trouble != "broken":  # a folder that is not there is a source that cannot be compared
-                found[f"{part.name}/all.yaml"] = manifests(part)
+                extras = self.extras.get(part.name, frozenset())
+                found[f"{part.name}/all.yaml"] = [*manifests(part), *extra_manifests(part.name, extras)]
         return found
 
     def application(self, part: Part, revision: str) -> dict[str, Any]:
@@ -163,6 +187,9 @@ class Scenario:
         }
         if part.name in self.automated:
             spec["syncPolicy"] = {"automated": {"selfHeal": True}}
+        if self.extras.get(part.name, frozenset()) & {"created-namespace", "old-namespace"}:
+            spec["destination"]["namespace"] = f"{part.name}-created"
+            spec["syncPolicy"] = {**spec.get("syncPolicy", {}), "syncOptions": ["CreateNamespace=true"]}
         return {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Application",
@@ -191,6 +218,25 @@ def manifests(part: Part) -> list[dict[str, Any]]:
         else:
             spec["serviceName"] = part.name
         found.append(workload(part.kind, part.name, part.image, **spec))
+    for body in found:
+        body["metadata"]["namespace"] = NAMESPACE  # wherever its Application has its destination
+    return found
+
+
+def extra_manifests(name: str, extras: frozenset[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    if "crd" in extras:
+        names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        group = f"{name}.example.org"
+        found.append({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"widgets.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+        })  # fmt: skip
+    if "namespace" in extras:
+        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"{name}-carried"}})
     return found
 
 

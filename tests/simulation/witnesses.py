@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.scenarios import APPLICATIONS, ARGOCD, NAMESPACE, Part
+from tests.simulation.foreign_parents import FOREIGN_PARENTS
+from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD, NAMESPACE, Part
 from windlass.argo.cd.applications import RUN_ID_KEY
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
 from windlass.core.platform.model.applications import ResourceRef
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 LEASES = "leases.coordination.k8s.io"
+PARENT_NAMES = frozenset({ROOT_NAME, *FOREIGN_PARENTS})
 MADE = ("configmaps", "deployments.apps", "statefulsets.apps")
 """What an application makes, under its own name."""
 
@@ -47,6 +49,14 @@ class Witness:
 
     started: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     """By Application: set once the current run has requested an operation."""
+    approved: frozenset[str] | None = None
+    """The nodes that the approved plan of the current run changes; `None` if it needs no approval."""
+    newest_approved: int = 0
+    """The number of the newest commit when that plan was made."""
+    late_run: str = ""
+    """The run whose request arrives now, long after it was sent."""
+    terminated: set[str] = field(default_factory=set)
+    """Applications whose operation another client has terminated."""
     touched: dict[str, datetime] = field(default_factory=dict)
     """When something that a run cannot foresee happened to a node."""
     automated: set[str] = field(default_factory=set)
@@ -64,6 +74,10 @@ class Witness:
                 self._blame(new, "an operation was written over another one")
             self._judge(new, asked)
         self._judge_end(old, new)
+        self._judge_termination(old, new)
+
+    def note_late_run(self, run_id: str) -> None:
+        self.late_run = run_id
 
     def _judge(self, application: Body, asked: Body) -> None:
         run_id = run_of(asked)
@@ -73,15 +87,42 @@ class Witness:
         self.operations.append((run_id, name))
         self.started[name].set()
         holder = self.holder
+        if self.late_run == run_id:
+            return  # when it was sent, it was right; no client can prevent that it arrives late
         if holder != run_id:
             self._blame(application, f"{run_id} wrote an operation while {holder or 'nobody'} held the lock")
         sync = asked["sync"]
         rows = sync.get("resources") or ()
-        moved = [row["name"] for row in rows if row["kind"] == "Application"] if name == ROOT_NAME else [name]
+        children = [row["name"] for row in rows if row["kind"] == "Application"]
+        if name in PARENT_NAMES and not rows:
+            children = list(self.scenario.commits[0])  # without a selection Argo CD syncs everything
+        moved = children if name in PARENT_NAMES else [name]
+        if self.approved is not None:
+            self._judge_approval(application, moved, sync["revision"])
         for node in moved:
+            if node not in self.scenario.platform.graph.dependencies:
+                continue  # a parent that another parent defines
             for need in self.scenario.platform.graph.dependencies[node]:
                 if (why := self._why_not_ready(need, sync["revision"])) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
+
+    def _judge_approval(self, application: Body, moved: list[str], revision: str) -> None:
+        assert self.approved is not None
+        if revision not in self.commits[: self.newest_approved + 1]:
+            self._blame(application, f"{revision[:8]} was pushed after the plan that was approved")
+        if excess := sorted(set(moved) - self.approved):
+            self._blame(application, f"{', '.join(excess)} is not in the plan that was approved")
+
+    def _judge_termination(self, old: Body, new: Body) -> None:
+        """No run ends an operation that another client has requested."""
+        operation, name = old.get("operation") or {}, _name(new)
+        if not is_by_another_client(operation) or new["metadata"].get("deletionTimestamp"):
+            return
+        phases = [(each.get("status", {}).get("operationState") or {}).get("phase") for each in (old, new)]
+        is_terminated = phases[1] == "Terminating" != phases[0] and name not in self.terminated
+        is_withdrawn = "operation" not in new and old.get("status") == new.get("status")
+        if is_terminated or is_withdrawn:
+            self._blame(new, "an operation of another client was ended")
 
     def _judge_end(self, old: Body, new: Body) -> None:
         """INV-2: whatever reaches a new revision was moved there by a run."""
@@ -94,7 +135,8 @@ class Witness:
         operation = after.get("operation") or {}  # none if its Application was recreated in the middle
         if not operation or run_of(operation) or is_by_another_client(operation) or _name(new) in self.automated:
             return
-        if revision != previous and revision not in self.pins[_name(new)]:
+        is_foreign_parent = _name(new) in PARENT_NAMES and _name(new) != ROOT_NAME
+        if revision != previous and revision not in self.pins[_name(new)] and not is_foreign_parent:
             self._blame(new, f"another client moved it to {revision[:8]}")
 
     def _why_not_ready(self, node: str, revision: str) -> str:
@@ -102,7 +144,7 @@ class Witness:
         if revision not in self.commits:
             return f"the operation names {revision}, which is not a commit"
         number = self.commits.index(revision)
-        numbers = [number] if self.scenario.has_root else range(self.since, len(self.commits))
+        numbers = range(self.since, len(self.commits)) if self.scenario.follows_branch else [number]
         if node in self.outside:
             numbers = range(len(self.commits))
         return self.why_not_ready(node, numbers)
@@ -127,9 +169,10 @@ class Witness:
         application = self._find(APPLICATIONS, self._application_name(node), ARGOCD)
         if application is None:
             return "its Application does not exist"
-        if application.get("operation"):
-            return "an operation is in progress"
         status = application.get("status") or {}
+        is_running = (status.get("operationState") or {}).get("phase") in {"Running", "Terminating"}
+        if application.get("operation") and (is_running or not is_by_another_client(application["operation"])):
+            return "an operation is in progress"
         sync, health = ((status.get(name) or {}).get("status") for name in ("sync", "health"))
         is_good = health == "Healthy" and (sync == "Synced" or has_moved)
         return "" if is_good else f"Argo CD shows {sync} and {health}"
@@ -139,6 +182,8 @@ class Witness:
         return target.name if isinstance(target, ResourceRef) else node
 
     def _why_not_at(self, name: str, number: int) -> str:
+        if name in FOREIGN_PARENTS:
+            return "" if self._find(APPLICATIONS, name, ARGOCD) else "its Application does not exist"
         if number in self.scenario.broken_roots:
             return f"the root cannot be rendered at commit {number}"
         if name in self.scenario.undefined.get(number, ()):
@@ -178,11 +223,15 @@ class Witness:
         lease = self._find(LEASES, "windlass", ARGOCD)
         return str(lease["spec"].get("holderIdentity") or "") if lease else ""
 
-    def pending(self) -> list[str]:
-        """Applications with an operation of ours that waits or runs."""
+    def pending(self, run_id: str = "") -> list[str]:
+        """Applications with an operation that waits or runs, of this run or of any."""
         listed = self.sandbox.server.store.list(APPLICATIONS, ARGOCD)
         bodies = [(item.name, item.load().get("operation")) for item in listed]
-        return [name for name, asked in bodies if asked and run_of(asked)]
+        return [name for name, asked in bodies if asked and run_of(asked) and run_id in {"", run_of(asked)}]
+
+    def requests(self, run_id: str) -> Counter[str]:
+        """How often a run has requested an operation, by application."""
+        return Counter(name for run, name in self.operations if run == run_id and name not in PARENT_NAMES)
 
     def _blame(self, application: Body, what: str) -> None:
         self.problems.append(f"{self.sandbox.clock.timestamp()} {_name(application)}: {what}")
@@ -236,7 +285,7 @@ def run_of(operation: Body) -> str:
 
 
 def is_by_another_client(operation: Body) -> bool:
-    return bool((operation.get("initiatedBy") or {}).get("username"))
+    return (operation.get("initiatedBy") or {}).get("username") == ANOTHER_CLIENT
 
 
 def _name(application: Body) -> str:

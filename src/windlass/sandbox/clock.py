@@ -9,7 +9,7 @@ import asyncio
 import random  # noqa: TID251 - the only module of the sandbox that draws random numbers
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -29,9 +29,11 @@ class SandboxClock:
     """Sandbox seconds per second of the event loop."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
     """For the key that signs tokens: no one may guess it, except in a simulation, which only repeats itself."""
+    skew: timedelta = timedelta(0)
+    """By how much the timestamps of its owner are ahead; durations are not affected."""
 
     def timestamp(self) -> str:
-        return format_timestamp(self.now())
+        return format_timestamp(self.now() + self.skew)
 
     def uid(self) -> str:
         return str(UUID(int=self.rng.getrandbits(128), version=4))

@@ -256,7 +256,7 @@ class ApplicationController(SandboxController):
         status = {
             **old,
             "controllerNamespace": NAMESPACE,
-            **({"reconciledAt": format_timestamp(since)} if since else {}),
+            **({"reconciledAt": format_timestamp(since + self.clock.skew)} if since else {}),
         }
         try:
             commits, targets = self.resolve(app, {}, revisions)

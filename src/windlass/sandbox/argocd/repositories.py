@@ -148,7 +148,7 @@ class Repositories(dict[str, Repository]):
         commits, manifests = [], []
         for number, (source, revision) in enumerate(zip(sources, target_revisions, strict=True), 1):
             try:
-                repository = self.open(source["repoURL"])
+                repository = self.open(source.get("repoURL", ""))
                 commits.append(repository.resolve(revision))
                 if not source.get("ref") or source.get("path") or source.get("chart"):  # else only values files
                     manifests += self._cached_manifests(repository.files(commits[-1]), commits[-1], source)
