@@ -185,7 +185,7 @@ def _foreign_objects(chance: Chance, scenario: Scenario) -> Scenario:
         | frozenset(chance.choice(((), (), ("created-namespace",), ("old-namespace",))))
         for name in parts
     }
-    foreign = [(kind, name) for name, has in extras.items() for kind in _foreign_kinds(has, parts[name].kind)]
+    foreign = [(kind, name) for name, has in extras.items() for kind in _foreign_kinds(has)]
     chosen = tuple(each for each in foreign if chance.random() < 0.5)
     teardown = scenario.teardown or TeardownScenario((Act(Action.TEARDOWN),))
     kind = chance.choice(("secrets", "widgets.*", "persistentvolumeclaims", "*"))
@@ -194,16 +194,23 @@ def _foreign_objects(chance: Chance, scenario: Scenario) -> Scenario:
     return replace(scenario, extras=extras, teardown=replace(teardown, foreign=chosen, acts=acts))
 
 
-def _foreign_kinds(extras: frozenset[str], workload: str) -> list[str]:
-    found = [{"crd": "instance", "namespace": "secret"}.get(each, "created-secret") for each in sorted(extras)]
-    return [*found, *(["owned-claim"] if workload else [])]
+def _foreign_kinds(extras: frozenset[str]) -> list[str]:
+    return [{"crd": "instance", "namespace": "secret"}.get(each, "created-secret") for each in sorted(extras)]
+
+
+def _owned_claims(chance: Chance, scenario: Scenario) -> Scenario:
+    """Claims that an operator has made: no Application tracks them, only their owner tells whose they are."""
+    owners = [name for name, part in scenario.commits[-1].items() if part.kind]
+    teardown = scenario.teardown or TeardownScenario((Act(Action.TEARDOWN),))
+    chosen = tuple(("owned-claim", name) for name in owners if chance.random() < 0.5)
+    return replace(scenario, teardown=replace(teardown, foreign=(*teardown.foreign, *chosen)))
 
 
 def _orphaned(chance: Chance, scenario: Scenario) -> Scenario:
     """Applications that another client deleted without their objects, before a teardown of one application."""
     teardown = scenario.teardown or TeardownScenario()
     names = list(scenario.commits[0])
-    orphaned = tuple(name for name in names if chance.random() < 0.3)
+    orphaned = tuple(name for name in names if chance.random() < 0.3 and name not in teardown.volumes)
     acts = (Act(Action.TEARDOWN, scope=Scope(ScopeKind.APP, chance.choice(names))), *teardown.acts)
     return replace(scenario, teardown=replace(teardown, acts=acts, orphaned=orphaned))
 
@@ -248,7 +255,7 @@ def _validation(chance: Chance, scenario: Scenario) -> Scenario:
 
 
 DIMENSIONS: dict[str, Dimension] = {
-    "outages": Dimension(_outages, is_drawn=False),
+    "outages": Dimension(_outages),
     "third-parties": Dimension(_third_parties),
     "deletions": Dimension(_deletions, is_drawn=False),
     "deleted-roots": Dimension(_deleted_roots, is_drawn=False),
@@ -257,8 +264,9 @@ DIMENSIONS: dict[str, Dimension] = {
     "denied": Dimension(_denied),
     "clocks": Dimension(_clocks),
     "late-writes": Dimension(_late_writes),
-    "foreign-objects": Dimension(_foreign_objects, is_drawn=False),
-    "orphaned": Dimension(_orphaned, is_drawn=False),
+    "foreign-objects": Dimension(_foreign_objects),
+    "owned-claims": Dimension(_owned_claims, is_drawn=False),
+    "orphaned": Dimension(_orphaned),
     "approvals": Dimension(_approvals, is_drawn=False),
     "parents": Dimension(_parents),
     "automated-parents": Dimension(_automated_parents, is_drawn=False),

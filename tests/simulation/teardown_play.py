@@ -68,6 +68,7 @@ class TeardownPlay:
         if self.scenario.policy is VolumePolicy.RETAIN:
             self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}
             store.listen(VOLUMES, "", self._hear)
+        play.removals.excused.update(self.scenario.orphaned)
         for name in self.scenario.orphaned:
             await play.events.delete_without_objects(name)
             self.foreign.orphans.append(name)
