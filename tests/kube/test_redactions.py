@@ -87,7 +87,8 @@ def test_a_known_secret_is_redacted_even_if_it_looks_like_a_commit() -> None:
 
 def test_a_file_of_secrets_is_known_by_its_parts() -> None:
     registry = json.dumps({"auths": {"r.example": {"username": "bob", "password": "correct horse", "auth": "Ym9i"}}})
-    redact = Redactor([registry, "first line here\nsecond line here\n"])
+    redact = Redactor([registry, "first line here\nsecond line here\n", '{"port": 5432, "hosts": ["db.internal"]}'])
+    assert redact("5432 at db.internal") == "5432 at [redacted]"
     assert redact("correct horse, Ym9i, bob") == "[redacted], [redacted], bob"
     assert redact("read: second line here") == "read: [redacted]"
 
