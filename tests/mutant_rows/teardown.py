@@ -7,6 +7,7 @@ from tests.mutant_rows import Mutant
 LOOKS = "operations/teardown/test_incomplete_looks.py"
 FOREIGN = "operations/teardown/test_foreign_objects.py"
 PROBLEMS, LEFT = "operations/teardown/test_problems.py", "operations/teardown/test_left_behind.py"
+DATA, RETENTION = "operations/teardown/test_volumes.py", "operations/teardown/volume_retention.py"
 STEP, CLEANUP = "argo/cd/removal_step.py", "operations/teardown/cleanup.py"
 
 TEARDOWN_MUTANTS = (
@@ -78,5 +79,42 @@ TEARDOWN_MUTANTS = (
         "    existing = (snapshot.states.keys() | left.keys()) - platform.resource_nodes",
         "    existing = snapshot.states.keys() - platform.resource_nodes",
         f"{LEFT}::test_objects_of_a_dependent_block_a_scope_as_the_dependent_does",
+    ),
+    Mutant(
+        "claims are found without their owners", "INV-5", "core/platform/teardown/volumes.py",
+        "            or not self.owner_uids.isdisjoint((claim.uid, *claim.owner_uids))",
+        "            or False",
+        f"{DATA}::test_what_an_operator_made_is_retained_in_a_shared_namespace",
+    ),
+    Mutant(
+        "retention is not verified", "INV-5", RETENTION,
+        "        raise WindlassError(f\"not retained although it was asked for: {names}; "
+        "what uses it was not deleted\")",
+        "        return",
+        f"{DATA}::test_nothing_is_deleted_if_a_volume_is_not_retained_in_the_end",
+    ),
+    Mutant(
+        "a volume that is not seen counts as retained", "INV-5", RETENTION,
+        "            if not not_retained and not self.affected.missing:",
+        "            if not not_retained:",
+        f"{DATA}::test_nothing_is_deleted_if_the_volume_of_a_claim_is_not_seen",
+    ),
+    Mutant(
+        "volumes that appear during the run are not retained", "INV-5", STEP,
+        "            await self._protect_volumes()",
+        "            pass",
+        f"{DATA}::test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted",
+    ),
+    Mutant(
+        "claims of living StatefulSets are given up", "INV-5", "core/platform/teardown/volumes.py",
+        "        and not any(template.matches(claim.key) for template in living)",
+        "        and True",
+        f"{DATA}::test_claims_of_a_stateful_set_that_exists_are_not_deleted",
+    ),
+    Mutant(
+        "what was retained before us is deleted", "INV-5", "core/platform/teardown/volumes.py",
+        "        return self.is_retained and self.mark is not None and self.mark.claim_uid == self.claim_uid",
+        "        return self.is_retained",
+        "core/platform/teardown/test_volumes.py",
     ),
 )  # fmt: skip

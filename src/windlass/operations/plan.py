@@ -11,7 +11,7 @@ from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
-from windlass.core.platform.teardown.volumes import volume_notices
+from windlass.core.platform.teardown.volumes import VolumePolicy, volume_notices
 from windlass.kube.api_errors import NotFound
 from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.observation import check_argocd_namespace, list_applications
@@ -104,8 +104,10 @@ async def _removal_notices(
     """
     check_policy(request.volume_policy, objects.inventory.discovery)
     affected = await find_affected_volumes(objects.reader, inventory)
-    notices = volume_notices(request.volume_policy, affected.volumes)
-    finder = ForeignObjectFinder(objects, inventory.platform_objects(claim.key for claim in affected.claims))
+    with_released = request.volume_policy is VolumePolicy.DELETE
+    volumes = [volume for volume in affected.volumes if volume.is_bound or with_released]
+    notices = volume_notices(request.volume_policy, volumes)
+    finder = ForeignObjectFinder(objects, inventory.platform_objects(claim.key for claim in affected.own_claims))
     containers = inventory.containers(planned.left_behind)
     for name in sorted({step.name for step in planned.plan.steps} - request.delete_foreign):
         if foreign := await finder.find(containers[name]):

@@ -168,7 +168,8 @@ def test_a_server_that_fails_after_the_last_delete_leaves_a_report() -> None:
     async def main() -> None:
         async with world() as w:
             s = await with_data(w)
-            w.sandbox.server.faults.add(Fault(verb="list", kind=VOLUMES, code=500, skip=4, times=None))
+            fault = Fault(verb="list", kind=VOLUMES, code=500, times=None)
+            once_deleted(s, "db", after(0), lambda: w.sandbox.server.faults.add(fault))
             report = await s.torn_down()
             assert report.summary.exit_code == 2
             assert {str(each.result) for each in report.components} == {"succeeded"}

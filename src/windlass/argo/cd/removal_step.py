@@ -54,6 +54,8 @@ class ObjectAccess:
     """Explains why objects are not deleted."""
     find_foreign: Callable[[Collection[ResourceKey]], Awaitable[ForeignObjects]]
     """Finds what the deletion of these Namespaces and CustomResourceDefinitions would destroy."""
+    protect_volumes: Callable[[], Awaitable[None]]
+    """Retains what is to be retained, as of now; raises if that cannot be verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class _NodeRemoval:
         known = self.context.containers.get(self.node.name, frozenset())
         foreign = await self._find_foreign(known | {item for item in resources if item.is_container})
         if not foreign:
+            await self._protect_volumes()
             return None
         self.refusal_lines = foreign.lines()
         return Failed(Reason.FOREIGN_OBJECTS, f"its removal would destroy {foreign.summary}", is_final=True)
@@ -207,6 +210,18 @@ class _NodeRemoval:
             if not foreign or not foreign.may_change or waited >= self.node.timing.health.total_seconds():
                 return foreign
             self._report_wait(Wait(Reason.UNREADABLE, foreign.summary))
+            await clock.sleep(POLL_INTERVAL)
+            waited += POLL_INTERVAL
+
+    async def _protect_volumes(self) -> None:
+        """Retain volumes that appeared since the run began. Raises if that fails: the run must not delete more."""
+        clock, waited = self.context.writer.client.clock, 0.0
+        while True:
+            try:
+                return await self.context.objects.protect_volumes()
+            except TRANSIENT_ERRORS:
+                if waited >= self.node.timing.health.total_seconds():
+                    raise
             await clock.sleep(POLL_INTERVAL)
             waited += POLL_INTERVAL
 

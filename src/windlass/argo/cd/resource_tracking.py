@@ -121,7 +121,7 @@ def observed_object(resource: Resource, meta: ObjectMeta) -> ObservedObject:
         tracking_instance=_tracking_instance(key, meta.annotations.get(TRACKING_ANNOTATION, "")),
         label_instance=meta.labels.get(TRACKING_LABEL, ""),
         finalizers=meta.finalizers,
-        is_kept=_is_deletion_disabled(meta.annotations),
+        is_kept=is_deletion_disabled(meta.annotations),
         is_deleting=bool(meta.deletion_timestamp),
         created=meta.creation_timestamp,
     )
@@ -139,7 +139,8 @@ def _tracking_instance(key: ResourceKey, tracking_id: str) -> str:
     return instance if is_own else ""
 
 
-def _is_deletion_disabled(annotations: Mapping[str, str]) -> bool:
+def is_deletion_disabled(annotations: Mapping[str, str]) -> bool:
+    """Whether these annotations exclude an object from the deletion of its Application."""
     options = {option.strip() for option in annotations.get(SYNC_OPTIONS_ANNOTATION, "").split(",")}
     return "Delete=false" in options or annotations.get(HELM_POLICY_ANNOTATION) == "keep"
 

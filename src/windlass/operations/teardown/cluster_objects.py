@@ -116,9 +116,7 @@ class ClusterObjects:
         except NotFound:
             return None
         except KubeError as error:
-            return Unreadable(
-                str(key), error.what, key.group, str(resource), resource.namespaced, is_permanent=_is_permanent(error)
-            )
+            return Unreadable(str(key), error.what, key.group, str(resource), is_permanent=_is_permanent(error))
         return observed_object(resource, found.metadata)
 
     def ref_to(self, key: ResourceKey) -> Ref | None:
@@ -143,7 +141,6 @@ def _present_objects(listing: InventoryListing) -> PresentObjects:
             each.error.what,
             each.ref.resource.group,
             str(each.ref.resource),
-            each.ref.resource.namespaced,
             each.is_permanent,
         )
         for each in listing.unlisted

@@ -110,15 +110,32 @@ class TeardownInventory:
 
     def platform_objects(self, claims: Iterable[ObjectKey] = ()) -> PlatformObjects:
         """The objects of all Applications to delete; `claims`: claims of theirs that have no owner."""
-        applications = dict(self.to_delete)
-        for members in self.members_by_node.values():
-            applications |= {object_key(member): member for member in members}
-        keys = sorted({*self.keys_by_node.values(), *applications})
-        managed = frozenset().union(*map(_managed_keys, applications.values()))
-        removed = replace(self.removed_applications(keys), managed_keys=managed)
-        own_keys = {application_resource_key(key) for key in keys}
-        own_keys |= {ResourceKey("", "PersistentVolumeClaim", *key) for key in claims}
-        return PlatformObjects(removed, inventory.owned_uids(self.listed.objects, removed), frozenset(own_keys))
+        parts = self.objects_by_application()
+        applications = [part.applications for part in parts.values()]
+        removed = replace(
+            self.removed_applications(sorted(parts)),
+            instances=frozenset().union(*(each.instances for each in applications)),
+            managed_keys=frozenset().union(*(each.managed_keys for each in applications)),
+        )
+        keys = frozenset(ResourceKey("", "PersistentVolumeClaim", *key) for key in claims)
+        keys = keys.union(*(part.keys for part in parts.values()))
+        return PlatformObjects(removed, frozenset().union(*(part.uids for part in parts.values())), keys)
+
+    def objects_by_application(self) -> dict[ObjectKey, PlatformObjects]:
+        """The objects of each Application to delete and of those that it defines and that are no nodes."""
+        members: dict[ObjectKey, tuple[Application, ...]] = {
+            key: (application,) for key, application in self.to_delete.items()
+        }
+        members |= {key: self.members_by_node.get(name, ()) for name, key in self.keys_by_node.items()}
+        return {key: self._application_objects(key, members[key]) for key in sorted(members)}
+
+    def _application_objects(self, key: ObjectKey, members: tuple[Application, ...]) -> PlatformObjects:
+        keys = {key, *map(object_key, members)}
+        removed = replace(
+            self.removed_applications(sorted(keys)), managed_keys=frozenset().union(*map(_managed_keys, members))
+        )
+        uids = inventory.owned_uids(self.listed.objects, removed)
+        return PlatformObjects(removed, uids, frozenset(map(application_resource_key, keys)))
 
     def removed_applications(
         self, gone: Collection[ObjectKey], kept: frozenset[ResourceKey] = frozenset()

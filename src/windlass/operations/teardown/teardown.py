@@ -18,6 +18,7 @@ from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import EMPTY_REMOVAL, FinalState, Removal
 from windlass.core.platform.teardown import inventory
+from windlass.core.platform.teardown.volumes import VolumePolicy, reclaimable_volumes
 from windlass.errors import WindlassError
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
@@ -28,7 +29,12 @@ from windlass.operations.planner import parent_removal_notices
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import Stopped
 from windlass.operations.run.lifecycle import Run
-from windlass.operations.teardown.affected_volumes import AffectedVolumes, check_policy, find_affected_volumes
+from windlass.operations.teardown.affected_volumes import (
+    AffectedVolumes,
+    check_policy,
+    find_affected_volumes,
+    list_volumes,
+)
 from windlass.operations.teardown.cleanup import Cleanup
 from windlass.operations.teardown.cluster_objects import open_cluster_objects, unreadable_notice
 from windlass.operations.teardown.finalizers import FinalizerExplainer
@@ -124,6 +130,10 @@ async def _verify_already_gone(run: Run, planned: PlannedRun, listed: PresentObj
     leftovers = inventory.remaining_objects(listed.objects, (), before.removed_applications(gone))
     if planned.parent_removal.delete_first or inventory.unused_crds(listed, leftovers):
         return None
+    if run.request.volume_policy is VolumePolicy.DELETE:
+        volumes = await list_volumes(run.context.cluster.reader)
+        if reclaimable_volumes(volumes.values(), gone, ()):
+            return None
     run.start_phase(RunPhase.VERIFY)
     objects = await open_cluster_objects(run.context.cluster)
     explainer = FinalizerExplainer(objects, run.context.cluster.now)
@@ -178,7 +188,7 @@ async def _delete_platform(
     affected = await _run_or_stop(run, find_affected_volumes(objects.reader, before)) or AffectedVolumes()
     policy, run_id = run.request.volume_policy, run.context.run_id
     retention = VolumeRetention(objects, writer, policy, run_id, affected)
-    finder = ForeignObjectFinder(objects, before.platform_objects(claim.key for claim in affected.claims))
+    finder = ForeignObjectFinder(objects, before.platform_objects(claim.key for claim in affected.own_claims))
     removal = ParentRemoval(run.live.applications, writer, explainer.explain)
     await _run_or_stop(run, _prepare(run, planned, retention, removal))
     access = _object_access(retention, explainer, finder)
@@ -221,7 +231,7 @@ def _object_access(
         if ref is not None:
             await writer.delete_object(ref, found.uid, "Foreground")
 
-    return ObjectAccess(objects.find_objects, delete, explainer.explain, finder.find)
+    return ObjectAccess(objects.find_objects, delete, explainer.explain, finder.find, retention.retain_volumes)
 
 
 def _removal_context(
@@ -264,14 +274,14 @@ async def _clean_up(
     before: TeardownInventory,
     gone: list[ObjectKey],
 ) -> Removal:
-    await retention.delete_claims()
+    await retention.delete_claims(gone)
     volumes = await retention.result()
     finder = _orphan_finder(retention.objects, explainer, before, gone, volumes.keys)
     cleanup = Cleanup(finder, retention.writer, _crds_with_objects(run, before))
     await cleanup.delete_unused(before.created_namespaces(gone, tuple(run.live.applications.view.values())))
     run.start_phase(RunPhase.VERIFY)
     removal = _removal(run, await cleanup.find_orphans())
-    return Removal((*volumes.retained, *removal.retained), (*volumes.orphans, *removal.orphans))
+    return Removal((*volumes.retained, *removal.retained), (*volumes.orphans, *removal.orphans), volumes.destroyed)
 
 
 def _crds_with_objects(run: Run, before: TeardownInventory) -> frozenset[ResourceKey]:
@@ -300,7 +310,8 @@ def _removal(run: Run, report: OrphanReport) -> Removal:
 async def _interrupted_removal(retention: VolumeRetention) -> Removal:
     """The removal of a run that was stopped, perhaps because the server no longer responds."""
     try:
-        return Removal((await retention.result()).retained, (UNFINISHED_NOTICE,))
+        volumes = await retention.result()
+        return Removal(volumes.retained, (UNFINISHED_NOTICE,), volumes.destroyed)
     except KubeError:
         return Removal(orphans=(UNFINISHED_NOTICE,))
 

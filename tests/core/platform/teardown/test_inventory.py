@@ -159,3 +159,11 @@ def test_what_is_in_every_namespace_does_not_count() -> None:
 def test_namespaces_of_others_and_of_the_cluster_are_not_own_ones() -> None:
     wanted = ["own", "own", "shared", "default", "", "argocd", "kube-system"]
     assert inventory.exclusive_namespaces(wanted, {"shared"}, "argocd") == ("own",)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_container"),
+    [("Namespace own", True), ("CustomResourceDefinition.apiextensions.k8s.io a.x", True), ("Namespace.x own", False)],
+)
+def test_a_container_takes_its_contents_along(text: str, is_container: bool) -> None:
+    assert item(text).is_container is is_container

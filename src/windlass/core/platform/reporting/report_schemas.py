@@ -42,7 +42,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "steps": "Deploy, teardown and dry runs: what the plan had to do, in the order of starting.",
         "unmet": "What keeps the run from beginning: needed by the scope, outside of it, not as it must be.",
         "compliance": "Validate: where the platform departs from the rules that keep its order.",
-        "removal": "Teardown: what is still there.",
+        "removal": "Teardown: what is still there, and which volumes are gone.",
         "notices": "What somebody should know who relies on this.",
     },
     Summary: {
@@ -145,6 +145,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
     Removal: {
         "retained": "What was kept on purpose.",
         "orphans": "What was left behind and belongs to nobody.",
+        "destroyed": "Volumes that are gone, with their data.",
     },
 }
 

@@ -39,6 +39,7 @@ def text(report: Report) -> str:
         ["notices", *(f"  {notice}" for notice in report.notices)],
         ["orphans: left behind, and nobody's", *(f"  {name}" for name in report.removal.orphans)],
         ["retained on purpose", *(f"  {name}" for name in report.removal.retained)],
+        ["destroyed with their data", *(f"  {name}" for name in report.removal.destroyed)],
         ["steps", *_step_lines(report)],
         ["failures in full", *_all_failure_lines(report)],
         [

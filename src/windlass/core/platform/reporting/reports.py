@@ -147,10 +147,11 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What a teardown kept on purpose, and the orphans it left behind."""
+    """What a teardown kept on purpose, the orphans it left behind, and the volumes that are gone with their data."""
 
     retained: tuple[str, ...] = ()
     orphans: tuple[str, ...] = ()
+    destroyed: tuple[str, ...] = ()
 
 
 EMPTY_REMOVAL = Removal()

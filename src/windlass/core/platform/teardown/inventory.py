@@ -92,7 +92,6 @@ class Unreadable:
     group: str
     resource_name: str = ""
     """As `plural.group`; empty for every resource of the group."""
-    is_namespaced: bool = True
     is_permanent: bool = False
     """Another attempt would fail in the same way, for example because a permission is missing."""
 
@@ -112,10 +111,6 @@ class PresentObjects:
 
     objects: tuple[ObservedObject, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
-
-    @property
-    def is_permanently_unreadable(self) -> bool:
-        return any(each.is_permanent for each in self.unreadable)
 
 
 @dataclass(frozen=True, slots=True)

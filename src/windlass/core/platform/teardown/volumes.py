@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 ObjectKey = tuple[str, str]
 """Namespace and name."""
@@ -24,6 +24,11 @@ class VolumePolicy(StrEnum):
 class VolumeClaim:
     key: ObjectKey
     uid: str
+    owner_uids: tuple[str, ...] = ()
+    volume: str = ""
+    """Name of its volume; empty as long as it is not bound."""
+    is_kept: bool = False
+    """Its annotations exclude it from deletion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +45,65 @@ class ClaimTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class RetentionMark:
+    """What an earlier teardown wrote on a volume when it changed its reclaim policy to Retain."""
+
+    application: ObjectKey
+    claim_uid: str
+    previous_policy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Volume:
     name: str
     claim: ObjectKey
     is_retained: bool
     """Its reclaim policy is Retain: the volume and its data outlive the claim."""
     driver: str = ""
+    claim_uid: str = ""
+    mark: RetentionMark | None = None
+    is_bound: bool = True
+    policy: str = ""
+    """Its reclaim policy."""
+
+    @property
+    def is_retained_by_us(self) -> bool:
+        """Retained by an earlier teardown, and not used by another claim since."""
+        return self.is_retained and self.mark is not None and self.mark.claim_uid == self.claim_uid
+
+    @property
+    def description(self) -> str:
+        return f"PersistentVolume {self.name} of claim {'/'.join(self.claim)}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimSelection:
-    """The claims that a teardown affects."""
+    """The claims of one Application that is removed."""
 
-    claims: frozenset[ObjectKey]
-    """Claims that the removed Applications manage."""
-    templates: tuple[ClaimTemplate, ...]
-    """Templates of their StatefulSets."""
-    namespaces: frozenset[str]
-    """Namespaces that only they use: every claim in these is affected."""
+    claims: frozenset[ObjectKey] = frozenset()
+    """Claims that it manages."""
+    used: frozenset[ObjectKey] = frozenset()
+    """Claims that its pods use."""
+    templates: tuple[ClaimTemplate, ...] = ()
+    """Templates of its StatefulSets."""
+    owner_uids: frozenset[str] = frozenset()
+    """Objects that it owns, directly or through other objects: their claims are its claims."""
+    namespaces: frozenset[str] = frozenset()
+    """Namespaces that only removed Applications use: every claim in these is affected."""
+
+    def manages(self, claim: VolumeClaim) -> bool:
+        """Whether only a deletion of the claim itself deletes it, once the Application is gone."""
+        return claim.key in self.claims or (claim.uid in self.owner_uids and not claim.owner_uids)
+
+    def owns(self, claim: VolumeClaim) -> bool:
+        return (
+            claim.key in self.claims | self.used
+            or not self.owner_uids.isdisjoint((claim.uid, *claim.owner_uids))
+            or any(template.matches(claim.key) for template in self.templates)
+        )
+
+    def affects(self, claim: VolumeClaim) -> bool:
+        return self.owns(claim) or claim.key[0] in self.namespaces
 
 
 def volume_notices(policy: VolumePolicy, volumes: Iterable[Volume]) -> list[str]:
@@ -68,24 +114,55 @@ def volume_notices(policy: VolumePolicy, volumes: Iterable[Volume]) -> list[str]
         VolumePolicy.SNAPSHOT: "goes after a snapshot of it is ready",
     }
     retained = "stays, for its own reclaim policy is Retain"
-    return [
-        f"PersistentVolume {each.name} of claim {'/'.join(each.claim)} "
-        f"{retained if each.is_retained and policy is not VolumePolicy.RETAIN else effects[policy]}"
-        for each in volumes
-    ]
+
+    def effect(volume: Volume) -> str:
+        is_deleted = policy is VolumePolicy.DELETE and volume.is_retained_by_us
+        stays = volume.is_retained and policy is not VolumePolicy.RETAIN and not is_deleted
+        return retained if stays else effects[policy]
+
+    return [f"{each.description} {effect(each)}" for each in volumes]
 
 
-def stateful_set_claims(claims: Iterable[VolumeClaim], templates: Collection[ClaimTemplate]) -> tuple[VolumeClaim, ...]:
-    """Claims created from these templates. Kubernetes does not delete them with their StatefulSet."""
-    return tuple(claim for claim in claims if any(template.matches(claim.key) for template in templates))
+def abandoned_claims(
+    claims: Iterable[VolumeClaim], selections: Iterable[ClaimSelection], living: Collection[ClaimTemplate]
+) -> tuple[VolumeClaim, ...]:
+    """Claims that nothing deletes, now that their Applications are gone.
+
+    These are claims of StatefulSets, which Kubernetes leaves behind, and claims that the Applications managed; not
+    those of StatefulSets that exist (`living`: their templates), and not those that are marked to be kept.
+    """
+    chosen = tuple(selections)
+    return tuple(
+        claim
+        for claim in claims
+        if not claim.is_kept
+        and not any(template.matches(claim.key) for template in living)
+        and any(each.manages(claim) or any(t.matches(claim.key) for t in each.templates) for each in chosen)
+    )
 
 
-def affected_volumes(
-    claims: Iterable[VolumeClaim], volumes: Iterable[Volume], selection: ClaimSelection
+def reclaimable_volumes(
+    volumes: Iterable[Volume], applications: Collection[ObjectKey], in_use: Collection[ObjectKey]
 ) -> tuple[Volume, ...]:
-    """Those of the bound volumes whose claim is deleted, or may be deleted with its namespace."""
-    claim_keys = {claim.key for claim in stateful_set_claims(claims, selection.templates)} | selection.claims
-    return tuple(each for each in volumes if each.claim in claim_keys or each.claim[0] in selection.namespaces)
+    """Volumes that an earlier teardown retained for these Applications, and whose claim is not in use."""
+    return tuple(
+        each
+        for each in volumes
+        if each.is_retained_by_us and each.mark and each.mark.application in applications and each.claim not in in_use
+    )
+
+
+def claim_applications(
+    claims: Iterable[VolumeClaim], selections: Mapping[ObjectKey, ClaimSelection]
+) -> dict[ObjectKey, ObjectKey]:
+    """The affected claims, each with the Application that owns it or, failing that, uses its namespace."""
+    applications: dict[ObjectKey, ObjectKey] = {}
+    for claim in claims:
+        owners = [key for key, each in selections.items() if each.owns(claim)]
+        owners += [key for key, each in selections.items() if each.affects(claim)]
+        if owners:
+            applications[claim.key] = owners[0]
+    return applications
 
 
 def snapshot_class(driver: str, classes: Collection[tuple[str, str, bool]]) -> str:
