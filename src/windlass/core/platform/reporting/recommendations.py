@@ -76,7 +76,7 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     Reason.OPERATION_NOT_SEEN: ("Argo CD never took up the sync of {name}: is its controller alive?", _DESCRIBE),
     Reason.OPERATION_RUNNING: ("An operation on {name} does not end: see what it waits for.", _GET),
     Reason.OPERATION_FAILED: ("The sync of {name} failed: its message says which object was refused and why.", _GET),
-    Reason.OVERTAKEN: ("Somebody else synced {name} meanwhile: find out who, then run again.", _GET),
+    Reason.OVERTAKEN: ("Another client changed {name} during the run: find out which one, then run again.", _GET),
     Reason.WRONG_REVISION: ("{name} was synced to another revision than asked: did its branch move?", _GET),
     Reason.NOT_COMPARED: (
         "Argo CD did not compare {name} with the wanted revision: can it read the source?",
