@@ -228,17 +228,23 @@ def _approvals(chance: Chance, scenario: Scenario) -> Scenario:
     return replace(scenario, acts=tuple(approve(act) for act in scenario.acts))
 
 
+def _without_root(scenario: Scenario) -> Scenario:
+    """Without what only a root of ours has; until it is compared, no run can know what another parent defines."""
+    pushed = _with_pushes(scenario)
+    return replace(pushed, has_root=False, automated=frozenset(), broken_roots=frozenset(), undefined={})
+
+
 def _parents(chance: Chance, scenario: Scenario) -> Scenario:
     """Applications that a parent of another client defines, and that only a run moves."""
     parent = chance.choice(("application", "set", "node"))
-    changed = replace(_with_pushes(scenario), has_root=False, automated=frozenset(), parent=parent)
+    changed = replace(_without_root(scenario), parent=parent)
     return replace(changed, platform=_with_parent_node(scenario.platform)) if parent == "node" else changed
 
 
 def _automated_parents(chance: Chance, scenario: Scenario) -> Scenario:
     """Applications whose parent, or the parent of their parent, moves by itself."""
     parent = chance.choice(("automated", "nested"))
-    return replace(_with_pushes(scenario), has_root=False, automated=frozenset(), parent=parent)
+    return replace(_without_root(scenario), parent=parent)
 
 
 def _with_parent_node(platform: Platform) -> Platform:

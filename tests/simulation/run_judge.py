@@ -100,7 +100,8 @@ class RunJudge:
 
     def _judge_refusal(self, ended: EndedRun) -> None:
         """Only while another run is in progress; and then nothing was started."""
-        if self._play.alive <= {ended.run_id}:
+        is_late = any(act.late_writes for act in self._play.scenario.acts)  # a Lease may be renewed after its run
+        if self._play.alive <= {ended.run_id} and not is_late:
             self._note(f"{ended.run_id} was refused the lock, and no other run is in progress: {ended.error}")
         if operations := [name for run_id, name in self._witness.operations if run_id == ended.run_id]:
             self._note(f"{ended.run_id} was refused the lock, and started {operations}")
@@ -115,7 +116,9 @@ class RunJudge:
                 for left in self._play.removals.left_of(name):
                     self._note(f"{run_id} reports success, and {left} still exists")
             elif not self._witness.is_recent(name):
-                shown = self._witness.why_not_shown(name, has_moved=len(numbers) > 1)
+                teardown = self._play.scenario.teardown
+                has_claims = bool(teardown and teardown.volumes)  # which are tracked, and not in the repository
+                shown = self._witness.why_not_shown(name, has_moved=len(numbers) > 1 or has_claims)
                 why = self._witness.why_not_ready(name, numbers) or shown
                 if why:
                     self._note(f"{run_id} reports success, and {name} is not healthy: {why}")
