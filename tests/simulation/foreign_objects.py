@@ -36,6 +36,8 @@ class ForeignObjects:
             kind, namespace, body = self._object(what, name)
             if what == "owned-claim" and policy is not VolumePolicy.RETAIN:
                 continue
+            if namespace != NAMESPACE and not self._play.sandbox.server.store.get("namespaces", "", namespace):
+                continue  # an ApplicationSet has made the Application without it
             created = await self._client.create(kind, body, namespace)
             if what != "owned-claim":  # its owner is of the platform, so it goes; its volume must stay
                 self._created[created["metadata"]["uid"]] = (kind, namespace, created["metadata"]["name"])
