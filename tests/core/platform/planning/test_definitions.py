@@ -11,13 +11,7 @@ from tests.builders import NEW, NOW, OLD, platform, source, state
 from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import Scope, parse_scope
-from windlass.core.platform.model.snapshots import (
-    MAX_MESSAGE_LENGTH,
-    Condition,
-    ParentApplication,
-    Snapshot,
-    SyncStatus,
-)
+from windlass.core.platform.model.snapshots import Condition, ParentApplication, Snapshot, SyncStatus
 from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.definitions import (
     MAX_SHOWN_NAMES,
@@ -97,9 +91,11 @@ def test_why_a_parent_does_not_show_what_it_defines(changes: dict[str, Any], pro
     assert state(**{**COMPARED, **changes}).comparison_problem == problem
 
 
-def test_a_long_message_is_cut() -> None:
-    long = state(conditions=(Condition("ComparisonError", "x " * 100_000),))
-    assert len(long.comparison_problem) <= MAX_MESSAGE_LENGTH
+def test_of_a_long_message_start_and_end_are_quoted() -> None:
+    long = state(conditions=(Condition("ComparisonError", f"helm failed: {'x ' * 100_000}: the cause"),))
+    assert len(long.comparison_problem) < 450
+    assert long.comparison_problem.startswith("ComparisonError: helm failed: x x")
+    assert long.comparison_problem.endswith("x : the cause")
 
 
 def test_a_parent_that_is_written_anew_is_not_judged_by_what_it_was() -> None:

@@ -17,12 +17,16 @@ COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIXED_VERSION = re.compile(r"v?\d+(\.\d+){0,2}([-+][0-9A-Za-z.+-]+)?")
 """What Argo CD takes as one chart version, not as a range; missing parts count as zero: `1.2` is a pin."""
 
-MAX_MESSAGE_LENGTH = 400  # characters of a message of Argo CD that are quoted
+MESSAGE_START, MESSAGE_END = 120, 280  # characters of a long message that are quoted
 
 
 def one_line(message: str) -> str:
-    """A message of Argo CD on one line of limited length."""
-    return " ".join(message[: 2 * MAX_MESSAGE_LENGTH].split())[:MAX_MESSAGE_LENGTH]
+    """A message of Argo CD on one line of limited length: its start and its end, where the cause is."""
+    limit = MESSAGE_START + MESSAGE_END
+    if len(message) <= limit:
+        return " ".join(message.split())
+    start, end = " ".join(message[:limit].split()), " ".join(message[-limit:].split())
+    return f"{start[:MESSAGE_START]} … {end[-MESSAGE_END:]}"
 
 
 class SyncStatus(StrEnum):
