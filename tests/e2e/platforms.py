@@ -166,16 +166,16 @@ class Platform:
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """The process while it runs; it is waited for at the end."""
+        """The process while it runs; it is waited for at the end, and what it said is printed."""
         command = [sys.executable, "-m", "windlass", *arguments, *self._files]
-        process = subprocess.Popen(
-            command, env=self._environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True
-        )
-        try:
-            yield process
-            process.wait(300)
-        finally:
-            process.kill()
+        with (self.folder / "output").open("w+") as output:
+            process = subprocess.Popen(command, env=self._environ, stdout=output, stderr=subprocess.STDOUT, text=True)
+            try:
+                yield process
+                process.wait(300)
+            finally:
+                process.kill()
+                print((self.folder / "output").read_text())
 
     def report(self, *arguments: str, timeout: float = 300) -> tuple[int, dict[str, Any]]:
         ended = self.windlass(*arguments, "--format", "json", timeout=timeout)
