@@ -64,7 +64,7 @@ WHOLE = {
         "startedAt": "2026-11-15T21:00:01Z",
         "finishedAt": "2026-11-15T21:00:02Z",
         "operation": {
-            "initiatedBy": {"username": "jane"},
+            "initiatedBy": {"username": "windlass"},
             "info": [{"name": "other", "value": "x"}, {"name": RUN_ID_KEY, "value": "run-7"}],
             "sync": {"revision": "main", "resources": [{"kind": "ConfigMap", "name": "web"}]},
         },
@@ -88,7 +88,7 @@ def test_a_whole_one() -> None:
         finished_at=at(2),
         revisions=(COMMIT,),
         run_id="run-7",
-        started_by="jane",
+        started_by="windlass",
         is_partial=True,
         message="all done",
         hooks=(Hook("Job", "migrate", "PreSync"),),
@@ -261,3 +261,11 @@ def test_any_part_may_be_null() -> None:
         state = applications.parse_application(msgspec.convert({"metadata": {"name": "web"}, **whole}, Application))
         assert isinstance(state, ApplicationState)
         holder[key] = kept
+
+
+def test_the_run_id_of_the_operation_before_is_not_that_of_another_clients_operation() -> None:
+    """Argo CD merges: what a client leaves out of its operation is shown as it was in the one before."""
+    merged = {"initiatedBy": {"username": "jane"}, "info": [{"name": RUN_ID_KEY, "value": "run-7"}]}
+    state = parsed(status={"operationState": {"phase": "Succeeded", "operation": merged}})
+    assert state.operation is not None
+    assert (state.operation.run_id, state.operation.started_by) == (None, "jane")

@@ -124,7 +124,8 @@ def test_a_request_is_open_until_a_later_version_shows_that_it_is_over(
     version: int, run_id: str | None, is_open: bool
 ) -> None:
     """At the version it was written onto it may still arrive; later it can only be refused."""
-    operation = {"operation": {"info": [{"name": RUN_ID_KEY, "value": run_id}]}} if run_id else {}
+    request = {"initiatedBy": {"username": "windlass"}, "info": [{"name": RUN_ID_KEY, "value": run_id}]}
+    operation = {"operation": request} if run_id else {}
     meta = {"name": "web", "namespace": "argocd", "resourceVersion": str(version)}
 
     async def main() -> None:

@@ -29,9 +29,14 @@ class ApplicationWriter:
     """By Application: the version onto which a sync was requested that was not seen to end, nor to be refused."""
 
     async def sync(self, application: Application, request: SyncRequest) -> Application:
-        """Request a sync of exactly this state; raises `Conflict` if the Application has changed since."""
+        """Request a sync of exactly this state; raises `Conflict` if the Application has changed since.
+
+        As Argo CD's API server does, clear the state of the previous operation: Argo CD would merge the new operation
+        into it, so a sync of everything would keep the selection of a selective sync.
+        """
         self.open_requests[_key(application)] = application.version
-        return await self._patch(application, {"operation": sync_operation(application, request)})
+        change = {"operation": sync_operation(application, request), "status": {"operationState": None}}
+        return await self._patch(application, change)
 
     async def try_sync(self, application: Application, request: SyncRequest) -> Application | str | None:
         """Request a sync; return the reason as text if the server refuses it.

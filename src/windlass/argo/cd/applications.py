@@ -31,6 +31,8 @@ from windlass.kube.client.resources import Resource
 GROUP = "argoproj.io"
 APPLICATIONS = Resource(GROUP, "v1alpha1", "applications", "Application")
 REFRESH_ANNOTATION = "argocd.argoproj.io/refresh"
+USERNAME = "windlass"
+"""The user that Windlass names in the operations it requests."""
 RUN_ID_KEY = "windlass.dev/run-id"
 """Key, in the `info` list of an operation, of the ID of the run that requested it."""
 HOOK_ANNOTATION, INTERNAL_HOOK = "windlass.dev/hook", "internal"
@@ -274,6 +276,14 @@ def requested_run_id(application: Application) -> str | None:
 
 
 def _run_id(operation: _RequestedOperation) -> str | None:
+    """`None` unless Windlass requested it.
+
+    The user must match too: Argo CD merges a requested operation into the one that its status shows, so the fields that
+    another client leaves out, such as `info`, are those of the operation before.
+    """
+    initiator = operation.initiated_by or _InitiatedBy()
+    if initiator.username != USERNAME:
+        return None
     return next((row.value for row in operation.info or () if row.name == RUN_ID_KEY and row.value), None)
 
 

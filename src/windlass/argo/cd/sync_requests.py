@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import RUN_ID_KEY, Application
+from windlass.argo.cd.applications import RUN_ID_KEY, USERNAME, Application
 
 if TYPE_CHECKING:
     from windlass.kube.client.objects import RawObject
-
-USERNAME = "windlass"
 
 
 @dataclass(frozen=True, slots=True)
