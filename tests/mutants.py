@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from tests.mutant_rows import Mutant
+from tests.mutant_rows.approvals import APPROVAL_MUTANTS
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
 from tests.mutant_rows.edges import EDGE_MUTANTS
 from tests.mutant_rows.order import ORDER_MUTANTS
@@ -40,7 +41,6 @@ MAX_SEEDS = 2000  # a mutant that survives so many counts as not killed
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
-IDENTITY = "operations/test_cluster_identity.py"
 ASSESSMENT = "operations/test_one_assessment.py"
 ACCESS = "sandbox/test_access.py"
 
@@ -194,36 +194,7 @@ MUTANTS = (
         "    if planned.plan.is_empty and planned.root_manifest is None and not planned.plan.unchanged:",
         AGAIN,
     ),
-    Mutant(
-        "another environment is welcome", "identity", "core/platform/identity.py",
-        "    is_same_environment = recorded.environment in {\"\", requested.environment}",
-        "    is_same_environment = True",
-        IDENTITY,
-    ),
-    Mutant(
-        "the record is not read under the lock", "identity", "operations/run/run_lock.py",
-        "        record.check(free)",
-        "        pass",
-        IDENTITY,
-    ),
-    Mutant(
-        "the reference platform is removed unasked", "identity", "operations/teardown/teardown.py",
-        "    if request.platform_file == EMBEDDED_PLATFORM:",
-        "    if False:",
-        IDENTITY,
-    ),
-    Mutant(
-        "any namespace is Argo CD's", "identity", "operations/observation.py",
-        "    raise NoArgoCd(namespace, cluster.reader.server)",
-        "    return",
-        IDENTITY,
-    ),
-    Mutant(
-        "a platform may be empty", "input", "settings/platforms.py",
-        "    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]",
-        "    return definition",
-        "settings/test_files.py",
-    ),
+    *APPROVAL_MUTANTS,
     Mutant(
         "Progressing is good enough", "INV-7", GATES,
         "        case Health.HEALTHY:",

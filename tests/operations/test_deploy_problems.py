@@ -18,12 +18,13 @@ from tests.sandbox.controllers.objects import URL, application, claim, config, w
 from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.model.applications import ApplicationRef, NodeTiming, ResourceRef, Retries
 from windlass.core.platform.model.scopes import Scope, parse_scope
-from windlass.core.platform.planning.plan_documents import ApprovedPlan
+from windlass.core.platform.planning.approvals import ApprovedPlan
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Unpermitted
 from windlass.operations import deploy, validate
 from windlass.operations import plan as plan_operation
+from windlass.operations.cluster_identity import read_cluster_binding
 from windlass.operations.observation import NoNamespace
 from windlass.operations.planner import Moved, RunRequest
 from windlass.operations.run.context import RunContext, RunControl
@@ -139,8 +140,9 @@ def test_a_plan_that_does_not_hold_any_more_asks_for_no_refresh() -> None:
     async def main() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
+            approved = ApprovedPlan({}, frozenset({"web"}), cluster=await read_cluster_binding(cluster(w)))
             with pytest.raises(Moved, match="web would now be synced"):
-                await deployed(w, builders.platform("web:"), approved_plan=ApprovedPlan({}, frozenset({"web"})))
+                await deployed(w, builders.platform("web:"), approved_plan=approved)
             assert w.kube.counts.writes == 0
 
     clusters.run(main())

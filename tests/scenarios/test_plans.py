@@ -43,9 +43,15 @@ def test_a_plan_is_not_written_through_a_link(stage: Stage) -> None:
     assert not target.exists()
 
 
+def pinned(stage: Stage) -> str:
+    """The environment file at the commit that the branch is at."""
+    return ENVIRONMENT.replace("gitRevision: main", f"gitRevision: {stage.witness.commits[-1]}")
+
+
 @pytest.mark.slow
 def test_what_was_approved_is_done_and_not_a_second_time(stage: Stage) -> None:
     plan = str(stage.folder / "plan.json")
+    stage.write("environment.yaml", pinned(stage))
     assert stage.windlass("plan", *stage.files, "--out", plan).code == 0
     done = stage.deploy("--plan", plan)
     assert (done.code, done.results) == (0, {"a": "succeeded", "b": "succeeded"})
@@ -55,16 +61,53 @@ def test_what_was_approved_is_done_and_not_a_second_time(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [("gitRevision: main", "gitRevision: next"), ("domain: example.org", "domain: other.test")]
+    ("before", "after"), [("gitRevision: ", "gitRevision: 0"), ("domain: example.org", "domain: other.test")]
 )
 def test_a_root_that_would_be_another_one_is_refused(stage: Stage, before: str, after: str) -> None:
     plan = str(stage.folder / "plan.json")
-    planned = stage.windlass("plan", *stage.files, "--out", plan)
-    assert "to approve an exact one, name a commit as gitRevision" in planned.stdout
-    stage.write("environment.yaml", ENVIRONMENT.replace(before, after))
+    stage.write("environment.yaml", pinned(stage))
+    assert stage.windlass("plan", *stage.files, "--out", plan).code == 0
+    stage.write("environment.yaml", pinned(stage).replace(before, after))
     done = stage.deploy("--plan", plan)
     assert (done.code, done.writes) == (1, []), done.ended.output
     assert "the root would follow root of" in done.ended.stderr
+
+
+def test_a_plan_of_a_branch_that_is_not_known_yet_is_refused_as_approval(stage: Stage) -> None:
+    plan = str(stage.folder / "plan.json")
+    planned = stage.windlass("plan", *stage.files, "--out", plan)
+    assert planned.code == 0
+    assert "this plan cannot be approved: the root would be written" in planned.stdout
+    done = stage.deploy("--plan", plan)
+    assert (done.code, done.writes) == (3, []), done.ended.output
+    assert "this plan cannot be approved: the root would be written" in done.ended.stderr
+
+
+@pytest.mark.slow
+def test_a_teardown_does_what_was_approved_and_nothing_else(stage: Stage) -> None:
+    assert stage.deploy().code == 0
+    files, plan = stage.files, str(stage.folder / "plan.json")
+    assert stage.windlass("plan", "--action", "teardown", *files, "--out", plan).code == 0
+    confirmed = {"TEARDOWN_CONFIRM": "development"}
+    wrong = stage.windlass("teardown", *files, "--plan", plan, "--pv-policy", "delete", environ=confirmed)
+    assert (wrong.code, writes(stage)) == (3, [])
+    assert "this plan is for volumePolicy 'retain', not 'delete'" in wrong.stderr
+    done = stage.windlass("teardown", *files, "--plan", plan, environ=confirmed)
+    assert done.code == 0, done.output
+    again = stage.windlass("teardown", *files, "--plan", plan, environ=confirmed)
+    assert (again.code, writes(stage)) == (1, [])
+    assert "the cluster has moved since the plan was made" in again.stderr
+
+
+def test_a_plan_can_ask_for_a_comparison_first(stage: Stage) -> None:
+    assert stage.deploy().code == 0
+    commit = stage.cluster.repository.push(stage.scenario.files(0))
+    planned = stage.windlass("plan", *stage.files, "--refresh", "--format", "json")
+    assert planned.code == 0, planned.output
+    report = json.loads(planned.stdout)
+    assert report["metrics"]["calls"]["refreshes"] == len(writes(stage)) > 0
+    assert report["metrics"]["calls"]["writes"] == 0
+    assert any(f"platform-root is planned as of {commit[:12]}" in notice for notice in report["notices"])
 
 
 def test_the_environment_file_becomes_parameters_of_the_root(stage: Stage) -> None:

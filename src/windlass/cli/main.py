@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "lint": (
         "lint", "Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."
     ),
-    "plan": ("plan", "Show what would be done, in which order, why, and how long it would take. Reads only."),
+    "plan": ("plan", "Show what would be done, in which order, why, and how long it takes. Only --refresh writes."),
     "rehearse": (
         "rehearse",
         "Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.",

@@ -1,4 +1,4 @@
-"""Plan files: `plan --out` writes them, `deploy --plan` reads them."""
+"""Plan files: `plan --out` writes them, `deploy --plan` and `teardown --plan` read them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from windlass import output_files
+from windlass import __version__, output_files
 from windlass.core.platform.planning import plan_documents
+from windlass.core.platform.planning.approvals import ApprovedPlan, StepSummary, approval_problems
 from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec needs it at run time
+from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
 from windlass.kube.bounded_files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from windlass.core.platform.planning.plan_documents import ApprovedPlan
-    from windlass.core.platform.planning.plans import Plan
-    from windlass.core.platform.reporting.reports import Action
+    from windlass.operations.plan import PlanResult
     from windlass.settings.settings import Settings
 
+FIELD_NAMES = {"volumePolicy": "volume_policy"}
 NEW_PLAN_HINT = "make a new one: windlass plan --out FILE"
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 Revision = Annotated[str, msgspec.Meta(pattern=r"^[!-~]*$")]
@@ -32,6 +33,7 @@ class _PlanFileStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str
     after: tuple[Name, ...]
     revisions: tuple[Revision, ...]
+    definition: Revision
 
 
 class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,16 +49,22 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     action: str
     environment: str
     scope: str
+    platform: str
+    version: str
+    volume_policy: str
+    cluster: str
     root: str
+    root_revision: Revision
+    parents: tuple[str, ...]
+    delete_foreign: tuple[Name, ...]
     steps: tuple[_PlanFileStep, ...]
     unchanged: tuple[Name, ...]
     critical_path: _CriticalPath
     makespan: float
 
 
-def write_plan(path: Path, plan: Plan, root: str, settings: Settings, action: Action) -> None:
-    """`root` describes the root Application that would be written first; empty if there is none."""
-    document = plan_documents.plan_document(plan, _plan_header(settings, action), root)
+def write_plan(path: Path, result: PlanResult, settings: Settings, action: Action) -> None:
+    document = plan_documents.plan_document(result.plan, _plan_header(settings, action), result.summary)
     content = msgspec.json.format(msgspec.json.encode(document), indent=2)
     try:
         output_files.write_file(path, content + b"\n")
@@ -75,8 +83,8 @@ def read_plan(path: str, settings: Settings, action: Action) -> ApprovedPlan:
 def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> ApprovedPlan:
     """Parse a plan file.
 
-    Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for another action, environment
-    or scope, or if its steps contradict each other.
+    Raises InvalidInput with the JSON path if the content is not a plan, if the plan is for something else than `header`
+    says, if its steps contradict each other, or if it does not name every revision.
     """
     try:
         file = msgspec.json.decode(content, type=PlanFile)
@@ -88,13 +96,24 @@ def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> Approved
         ) from None
     for json_path, what in (*_header_mismatches(file, header), *_contradictions(file)):
         raise InvalidInput(what, where=f"{path}: {json_path}", hint=NEW_PLAN_HINT)
-    steps = {step.name: (str(step.verb), step.after, step.revisions) for step in file.steps}
-    return plan_documents.build_approved_plan(steps, file.unchanged, file.root)
+    steps = {step.name: StepSummary(str(step.verb), step.after, step.revisions, step.definition) for step in file.steps}
+    plan = ApprovedPlan(
+        steps,
+        frozenset(file.unchanged),
+        file.root,
+        file.root_revision,
+        file.parents,
+        file.cluster,
+        file.delete_foreign,
+    )
+    for problem in approval_problems(plan):
+        raise InvalidInput(f"this plan cannot be approved: {problem}", where=f"{path}: $", hint=NEW_PLAN_HINT)
+    return plan
 
 
 def _header_mismatches(file: PlanFile, header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, expected in header.items():
-        if (actual := getattr(file, name)) != expected:
+        if (actual := getattr(file, FIELD_NAMES.get(name, name))) != expected:
             yield f"$.{name}", f"this plan is for {name} {actual!r}, not {expected!r}"
 
 
@@ -115,4 +134,12 @@ def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
 
 
 def _plan_header(settings: Settings, action: Action) -> Mapping[str, str]:
-    return {"action": str(action), "environment": settings.environment_name, "scope": str(settings.scope)}
+    platform = settings.platform
+    return {
+        "action": str(action),
+        "environment": settings.environment_name,
+        "scope": str(settings.scope),
+        "platform": f"{platform.name} {plan_documents.platform_digest(platform, settings.explicit_dependencies)}",
+        "version": __version__,
+        "volumePolicy": str(settings.volume_policy) if action is Action.TEARDOWN else "",
+    }

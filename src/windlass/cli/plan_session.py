@@ -1,7 +1,11 @@
-"""The session of `plan` and of every dry run: observers, a read-only connection, the plan and its report."""
+"""The session of `plan` and of every dry run: observers, a connection, the plan and its report.
+
+The connection is read-only, unless the caller gives one; `run_session` has one that requests refreshes first.
+"""
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,25 +15,37 @@ from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.operations.plan import plan
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from windlass.operations.observation import ObservedCluster
     from windlass.operations.plan import PlanResult
     from windlass.operations.planner import RunRequest
     from windlass.settings.settings import Settings
 
-
-def plan_operation(settings: Settings, request: RunRequest) -> PlanResult:
-    """Plan a run with a read-only client; raise `Moved` if it differs from the approved plan."""
-    return session.run(_observe_plan(settings, request), settings.cluster.credentials.redactor)
+    PlanConnection = AbstractAsyncContextManager[tuple[ObservedCluster, int]]
+    """A cluster, and how many refreshes were requested when it was opened."""
 
 
-async def _observe_plan(settings: Settings, request: RunRequest) -> PlanResult:
+def plan_operation(settings: Settings, request: RunRequest, connection: PlanConnection | None = None) -> PlanResult:
+    """Plan a run, read-only unless `connection` is given; raise `Moved` if it differs from the approved plan."""
+    work = _observe_plan(settings, request, connection or _open_readonly(settings))
+    return session.run(work, settings.cluster.credentials.redactor)
+
+
+@asynccontextmanager
+async def _open_readonly(settings: Settings) -> AsyncIterator[tuple[ObservedCluster, int]]:
+    async with session.open_cluster(settings.cluster, settings.argocd_namespace) as cluster:
+        yield cluster, 0
+
+
+async def _observe_plan(settings: Settings, request: RunRequest, connection: PlanConnection) -> PlanResult:
     run = ObservedRun(request.action, settings.cluster)
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
-        connection = session.open_cluster(settings.cluster, settings.argocd_namespace)
-        async with session.time_limit(settings.cluster.timeout), connection as cluster:
+        async with session.time_limit(settings.cluster.timeout), connection as (cluster, refreshes):
             warn_about_connection(cluster.reader, emit)
             emit(PhaseStarted(RunPhase.OBSERVE))
-            result = await plan(cluster, request)
+            result = await plan(cluster, request, refreshes)
         emit(PhaseStarted(RunPhase.PLAN))
         emit(PlanReady(result.plan))
         report = complete_report(result.report, run, cluster.reader)

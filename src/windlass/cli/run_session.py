@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ from windlass.kube.client.readers import KubeReader
 from windlass.kube.leases import LeaseClaim, ProcessLease
 from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.observation import ObservedCluster
+from windlass.operations.refresh import refresh_applications
 from windlass.operations.run.context import RunContext, RunControl, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from datetime import datetime
 
     from windlass.core.platform.reporting.reports import Report
@@ -57,6 +59,23 @@ async def _observe_operation(settings: Settings, operation: Operation, request: 
             await client.close()
         emit.finish(report)
         return report
+
+
+@asynccontextmanager
+async def open_refreshed_cluster(settings: Settings, request: RunRequest) -> AsyncIterator[tuple[ObservedCluster, int]]:
+    """Connect and have Argo CD compare again what the plan depends on; yields how many refreshes were requested."""
+    calls, namespace = session.open_calls(settings.cluster), settings.argocd_namespace
+    client, control, run_id = KubeClient(calls), RunControl(lambda _: None), str(uuid.uuid4())
+    health_scripts = scripts.mounted_scripts(settings.cluster.mounts.health_scripts)
+    try:
+        now, reader = await session.server_clock(calls), KubeReader(calls)
+        async with assessment.open_lua_assessor(reader, namespace, health_scripts) as assessor:
+            cluster = ObservedCluster(reader, now, namespace, assessor)
+            lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
+            context = RunContext(cluster, lease, Refresher(client), run_id, control, settings.cluster.timeout)
+            yield cluster, await refresh_applications(context, request)
+    finally:
+        await client.close()
 
 
 async def _connect(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
     from datetime import datetime, timedelta
 
-    from windlass.core.platform.planning.plan_documents import ApprovedPlan
+    from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.reporting.reports import Action
     from windlass.kube.redactions import Redactor
     from windlass.settings.settings import ClusterSettings, Settings

@@ -22,6 +22,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
+from windlass.core.platform.planning.approvals import RunApproval
 from windlass.core.platform.rechecks import Recheck
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import FinalState
@@ -30,7 +31,7 @@ from windlass.kube.access_reviews import Permission
 from windlass.kube.api_errors import Conflict
 from windlass.operations.object_health import application_assessment, assess_snapshot
 from windlass.operations.observation import check_argocd_namespace
-from windlass.operations.planner import annotated_platform, check_approved_plan
+from windlass.operations.planner import annotated_platform, check_approved_plan, summarize_run
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import Stopped
 from windlass.operations.run.lifecycle import Run
@@ -190,11 +191,14 @@ async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedR
         return await _plan_when_met(run, before.platform)
 
     planned = await replan()
-    check_approved_plan(run.request, planned)
-    if planned.root_manifest is not None and planned.plan.can_run:
+    writes_root = planned.root_manifest is not None and planned.plan.can_run
+    if planned.root_manifest is not None and writes_root:
+        check_approved_plan(run.request, planned)
         await _write_root(run, writer, planned.root_manifest)
         planned = await replan()  # a root that was just written changes the plan
-    return run.announce_plan(await _await_parents(run, planned, replan))
+    planned = run.announce_plan(await _await_parents(run, planned, replan))
+    check_approved_plan(run.request, planned, root_is_written=writes_root)
+    return planned
 
 
 async def _write_root(run: Run, writer: ApplicationWriter, manifest: RawObject) -> None:
@@ -242,6 +246,7 @@ async def _sync_applications(
         dependencies=DependencyChecks(
             planned.platform, context.run_id, opened, run.live.read_state, context.clock, context.cluster.now
         ),
+        approval=_approval(run, planned),
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)
     try:
@@ -249,6 +254,11 @@ async def _sync_applications(
     finally:
         await run.live.end_operations(writer)
     return tuple(({each.name: each for each in _unchanged_outcomes(planned)} | outcomes).values())
+
+
+def _approval(run: Run, planned: PlannedRun) -> RunApproval | None:
+    """What each step must keep to: the plan that was just compared with the approved one, if there is one."""
+    return RunApproval(summarize_run(run.request, planned).steps) if run.request.approved_plan else None
 
 
 async def _verify_still_ready(

@@ -6,21 +6,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.applications import APPLICATIONS, Application
-from windlass.core.platform.gate_values import Reason
+from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
+from windlass.core.platform.documents import to_json
+from windlass.core.platform.gate_values import Reason, abbreviate
 from windlass.core.platform.model import scopes
+from windlass.core.platform.planning.approvals import approval_problems
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
 from windlass.core.platform.teardown.volumes import VolumePolicy, volume_notices
 from windlass.kube.api_errors import NotFound
-from windlass.operations.cluster_identity import identity_notices
+from windlass.operations.cluster_identity import (
+    SERVER_BINDING,
+    check_cluster_binding,
+    identity_notices,
+    read_cluster_binding,
+)
 from windlass.operations.observation import check_argocd_namespace, list_applications
 from windlass.operations.planner import (
     NO_OBJECTS,
     check_approved_plan,
     parent_removal_notices,
     plan_run,
-    planned_root,
+    summarize_run,
 )
 from windlass.operations.teardown.affected_volumes import check_policy, find_affected_volumes
 from windlass.operations.teardown.cluster_objects import open_cluster_objects
@@ -30,6 +37,7 @@ from windlass.operations.teardown.inventory import build_inventory
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.planning.plans import Plan
     from windlass.core.platform.reporting.reports import Report
     from windlass.operations.observation import ApplicationsByKey, ObservedCluster
@@ -42,29 +50,36 @@ if TYPE_CHECKING:
 class PlanResult:
     plan: Plan
     report: Report
-    root: str = ""
-    """What the root Application would follow, if it must be written first."""
+    summary: ApprovedPlan
+    """The part of the plan that is approved."""
 
 
-async def plan(cluster: ObservedCluster, request: RunRequest) -> PlanResult:
-    """Plan by what Argo CD knows now; no refresh is requested, because that would be a write."""
+async def plan(cluster: ObservedCluster, request: RunRequest, refreshes: int = 0) -> PlanResult:
+    """Plan by what Argo CD knows now; no refresh is requested, because that would be a write.
+
+    `refreshes`: how many this command requested before.
+    """
     started = cluster.now()
     applications = await list_applications(cluster, request.platform, request.platform.graph.names)
     await check_argocd_namespace(cluster, applications)
+    await check_cluster_binding(cluster, request.approved_plan)
     if request.action is Action.DEPLOY:
         applications = await _with_root(cluster, request, applications)
     objects = await open_cluster_objects(cluster) if request.action is Action.TEARDOWN else None
     listed = await objects.list_all() if objects else NO_OBJECTS
     planned = await plan_run(cluster, request, applications, taken_at=started, objects=listed)
     check_approved_plan(request, planned)
+    summary = summarize_run(request, planned, await read_cluster_binding(cluster))
     notices = await identity_notices(cluster, request.identity)
     notices += filter(None, [scopes.empty_selection_notice(request.platform, request.scope)])
-    notices += [*_root_notices(request, planned), *planned.warnings, *parent_removal_notices(planned)]
+    notices += [*_comparison_notices(cluster, request, planned, applications), *_approval_notices(summary)]
+    notices += [*filter(None, [planned.root_change]), *planned.warnings, *parent_removal_notices(planned)]
     if objects:
         inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
         notices += await _removal_notices(request, planned, objects, inventory.with_objects(listed))
-    report = reports.plan_report(_record(cluster, request, started), planned.platform, planned.plan, planned.snapshot)
-    return PlanResult(planned.plan, replace(report, notices=tuple(notices)), planned_root(request, planned))
+    record = _record(cluster, request, started, refreshes)
+    report = reports.plan_report(record, planned.platform, planned.plan, planned.snapshot)
+    return PlanResult(planned.plan, replace(report, notices=tuple(notices)), summary)
 
 
 async def _with_root(
@@ -81,18 +96,33 @@ async def _with_root(
     return {**applications, key: root}
 
 
-def _root_notices(request: RunRequest, planned: PlannedRun) -> list[str]:
-    if not planned.root_change or request.root is None:
+def _comparison_notices(
+    cluster: ObservedCluster, request: RunRequest, planned: PlannedRun, applications: ApplicationsByKey
+) -> list[str]:
+    """As of which commit and when Argo CD compared the root, and each other parent whose revision may move."""
+    if request.action is not Action.DEPLOY:
         return []
-    if request.root.is_pinned:
-        return [planned.root_change]
-    return [
-        planned.root_change,
-        (
-            f"which commit {request.root.revision} leads to is known once {root_application.NAME} is there: "
-            "to approve an exact one, name a commit as gitRevision"
-        ),
+    root_key = (cluster.argocd_namespace, root_application.NAME)
+    selected = scopes.selected_nodes(request.platform, request.scope)
+    parents = planned.snapshot.parents
+    keys = {root_key} | {(parents[name].namespace, parents[name].name) for name in selected if name in parents}
+    notices = []
+    for key in sorted(keys & applications.keys()):
+        state = parse_application(applications[key])
+        if key == root_key or state.has_mutable_revision:
+            compared = f"compared at {to_json(state.reconciled_at)}" if state.reconciled_at else "never compared"
+            notices.append(f"{'/'.join(key)} is planned as of {abbreviate(state.revisions)}, {compared}")
+    return notices
+
+
+def _approval_notices(summary: ApprovedPlan) -> list[str]:
+    notices = [
+        f"this plan cannot be approved: {problem}; name a commit as gitRevision, or look again once it is known"
+        for problem in approval_problems(summary)[:1]
     ]
+    if summary.cluster.startswith(SERVER_BINDING):
+        notices.append(f"namespace kube-system may not be read: the plan is bound to the {summary.cluster}")
+    return notices
 
 
 async def _removal_notices(
@@ -115,7 +145,7 @@ async def _removal_notices(
     return notices
 
 
-def _record(cluster: ObservedCluster, request: RunRequest, started: datetime) -> RunRecord:
+def _record(cluster: ObservedCluster, request: RunRequest, started: datetime, refreshes: int) -> RunRecord:
     counts = cluster.reader.counts
     return RunRecord(
         action=request.action,
@@ -123,7 +153,7 @@ def _record(cluster: ObservedCluster, request: RunRequest, started: datetime) ->
         scope=str(request.scope),
         started=started,
         finished=cluster.now(),
-        calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes),
+        calls=ApiCalls(reads=counts.total - counts.writes, writes=counts.writes - refreshes, refreshes=refreshes),
         is_dry_run=True,
         argocd_namespace=cluster.argocd_namespace,
         platform=request.platform.name,

@@ -20,7 +20,7 @@ from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.annotations import merge_annotations
 from windlass.core.platform.model.applications import ApplicationRef
-from windlass.core.platform.planning import definitions, lint_warnings, plan_documents, plans
+from windlass.core.platform.planning import approvals, definitions, lint_warnings, plans
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown import parents
 from windlass.core.platform.teardown.inventory import PresentObjects, left_behind_objects, uses_label_tracking
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.model.snapshots import Snapshot
-    from windlass.core.platform.planning.plan_documents import ApprovedPlan
-    from windlass.core.platform.planning.plans import Plan
+    from windlass.core.platform.planning.approvals import ApprovedPlan
+    from windlass.core.platform.planning.plans import Plan, Step
     from windlass.core.platform.teardown.inventory import ResourceKey
     from windlass.kube.client.objects import RawObject
     from windlass.operations.observation import ApplicationsByKey, ObservedCluster
@@ -68,7 +68,7 @@ class RunRequest:
     root: RootApplication | None = None
     """Root Application that a deploy creates if it is needed, or updates if Windlass manages it."""
     approved_plan: ApprovedPlan | None = None
-    """Refuse to deploy unless the computed plan equals this one."""
+    """Refuse to run unless the computed plan equals this one, and sync only at the revisions that it names."""
     volume_policy: VolumePolicy = VolumePolicy.RETAIN
     """What a teardown does with persistent volumes."""
     delete_foreign: frozenset[str] = frozenset()
@@ -144,17 +144,34 @@ def _plan_deploy(
         *definitions.automated_parent_warnings(snapshot, scopes.selected_nodes(platform, request.scope)),
         *definitions.definition_notices(snapshot),
     )
-    manifest, change = None, ""
+    manifest, change, is_ours = None, "", False
     if request.root is not None:
         is_needed = plans.has_undefined_node(platform, snapshot, request.scope)
         live = applications.get((argocd_namespace, root_application.NAME))
         if notice := root_application.foreign_root_notice(request.root, live):
             warnings = (*warnings, notice)
         manifest, change = root_application.root_change(request.root, argocd_namespace, live, is_needed=is_needed)
+        is_ours = bool(change) or (live is not None and root_application.is_managed_by_windlass(live))
     if change:
         snapshot = definitions.with_rewritten_parent(snapshot, f"{argocd_namespace}/{root_application.NAME}")
     plan = plans.plan_deploy(platform, snapshot, request.scope)
+    if request.root is not None and request.root.is_pinned and is_ours:
+        plan = _with_root_revision(plan, snapshot, request.root.revision, is_written=bool(change))
     return PlannedRun(platform, plan, snapshot, warnings, manifest if change else None, change)
+
+
+def _with_root_revision(plan: Plan, snapshot: Snapshot, revision: str, *, is_written: bool) -> Plan:
+    """Name the root's commit in the steps of nodes that do not exist, or that the root defines and is written anew."""
+
+    def step_with_revision(step: Step) -> Step:
+        parent = snapshot.parents.get(step.name)
+        if parent is None:
+            is_from_root = step.why == plans.DOES_NOT_EXIST
+        else:
+            is_from_root = is_written and parent.name == root_application.NAME and step.revisions == parent.revisions
+        return replace(step, revisions=(revision,)) if is_from_root else step
+
+    return replace(plan, steps=tuple(step_with_revision(step) for step in plan.steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,17 +233,38 @@ def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey
     }
 
 
-def planned_root(request: RunRequest, planned: PlannedRun) -> str:
-    """What the root will follow, if it must be written; empty otherwise. Part of the plan that is approved."""
-    return str(request.root) if planned.root_change else ""
+def summarize_run(request: RunRequest, planned: PlannedRun, cluster: str = "") -> ApprovedPlan:
+    """The part of the plan that is approved. `cluster`: from `read_cluster_binding`."""
+    summary = approvals.summarize_plan(planned.plan, planned.snapshot)
+    parents = tuple(str(parent.key) for parent in planned.parent_removal.delete_first)
+    allowed = tuple(sorted(request.delete_foreign))
+    summary = replace(summary, parents=parents, cluster=cluster, delete_foreign=allowed)
+    if not planned.root_change or request.root is None:
+        return summary
+    return replace(
+        summary, root=str(request.root), root_revision=request.root.revision if request.root.is_pinned else ""
+    )
 
 
-def check_approved_plan(request: RunRequest, planned: PlannedRun) -> None:
-    """Raise `Moved` if a plan was approved and the computed one differs from it."""
+def check_approved_plan(request: RunRequest, planned: PlannedRun, *, root_is_written: bool = False) -> None:
+    """Raise `Moved` if a plan was approved and the computed one differs from it.
+
+    `root_is_written`: this run has written the approved root, which changes the plan.
+    """
     if request.approved_plan is None:
         return
-    computed = plan_documents.summarize_plan(planned.plan, planned_root(request, planned))
-    if differences := plan_documents.differences(request.approved_plan, computed):
+    computed = summarize_run(request, planned)
+    if root_is_written:
+        parents = planned.snapshot.parents
+        root_nodes = {
+            step.name
+            for step in planned.plan.steps
+            if step.name not in parents or parents[step.name].name == root_application.NAME
+        }
+        differences = approvals.differences_after_root(request.approved_plan, computed, root_nodes)
+    else:
+        differences = approvals.differences(request.approved_plan, computed)
+    if differences:
         raise Moved(
             f"the cluster has moved since the plan was made: {'; '.join(differences[:MAX_SHOWN_DIFFERENCES])}",
             hint="look at a new plan: windlass plan --out FILE",

@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import platform, snapshot
+from tests.builders import NEW, platform, snapshot
 from windlass.cli.plan_files import parse_plan
 from windlass.core.platform.model.scopes import parse_scope
+from windlass.core.platform.model.snapshots import ParentApplication
 from windlass.core.platform.planning import plans
-from windlass.core.platform.planning.plan_documents import plan_document, summarize_plan
+from windlass.core.platform.planning.approvals import summarize_plan
+from windlass.core.platform.planning.plan_documents import plan_document
 from windlass.errors import InvalidInput
 
-ABOUT = {"action": "deploy", "environment": "staging", "scope": "platform"}
-PLAN = plans.plan_deploy(
-    platform("keycloak: postgres vault; postgres: ceph; vault: ceph"),
+ABOUT = {
+    "action": "deploy",
+    "environment": "staging",
+    "scope": "platform",
+    "platform": "test 0123",
+    "version": "1",
+    "volumePolicy": "",
+}
+BEFORE = replace(
     snapshot("ceph=healthy postgres=progressing"),
-    parse_scope("platform"),
+    parents=dict.fromkeys(("keycloak", "vault"), ParentApplication("argocd", "root", (NEW,))),
 )
-WRITTEN = json.dumps(plan_document(PLAN, ABOUT, "a root"))
+PLAN = plans.plan_deploy(
+    platform("keycloak: postgres vault; postgres: ceph; vault: ceph"), BEFORE, parse_scope("platform")
+)
+SUMMARY = replace(
+    summarize_plan(PLAN, BEFORE),
+    root="a root",
+    root_revision=NEW,
+    parents=("Application a/b",),
+    cluster="uid 1",
+    delete_foreign=("vault",),
+)
+WRITTEN = json.dumps(plan_document(PLAN, ABOUT, SUMMARY))
 
 
 def changed(*path: str | int, to: Any) -> str:
@@ -48,7 +68,7 @@ def refusal(content: bytes) -> InvalidInput | None:
 
 
 def test_what_is_written_is_read_again() -> None:
-    assert parse_plan(WRITTEN.encode(), ABOUT, "plan.json") == summarize_plan(PLAN, "a root")
+    assert parse_plan(WRITTEN.encode(), ABOUT, "plan.json") == SUMMARY
 
 
 @pytest.mark.parametrize(
@@ -65,6 +85,13 @@ def test_what_is_written_is_read_again() -> None:
         (changed("apiVersion", to="v2"), "$.apiVersion", "Invalid enum value 'v2'"),
         (changed("scope", to="app:ceph"), "$.scope", "this plan is for scope 'app:ceph', not 'platform'"),
         (changed("action", to="teardown"), "$.action", "this plan is for action 'teardown', not 'deploy'"),
+        (changed("environment", to="production"), "$.environment", "for environment 'production', not 'staging'"),
+        (changed("platform", to="test 4567"), "$.platform", "for platform 'test 4567', not 'test 0123'"),
+        (changed("version", to="2"), "$.version", "for version '2', not '1'"),
+        (changed("volumePolicy", to="delete"), "$.volumePolicy", "for volumePolicy 'delete', not ''"),
+        (changed("rootRevision", to=""), "$", "this plan cannot be approved: the root would be written"),
+        (changed("steps", 1, "revisions", to=[]), "$", "this plan cannot be approved: which revision vault would get"),
+        (changed("parents", to=[1]), "$.parents[0]", "Expected `str`, got `int`"),
         (changed("environment", to=None), "$.environment", "Expected `str`, got `null`"),
         (changed("root", to=True), "$.root", "Expected `str`, got `bool`"),
         (changed("more", to=1), "$", "unknown field `more`"),

@@ -186,6 +186,8 @@ TEARDOWN = (
     wrong("teardown", "foreign objects of a node that there is not", "--delete-foreign nosuch", "nosuch"),
     Row("teardown", "snapshots that this cluster cannot make", 3, "--pv-policy snapshot",
         "snapshot.storage.k8s.io is not served", platform="web", given=standing),
+    Row("teardown", "a plan of a deploy", 3, "--plan {folder}/plan.json", "this plan is for action 'deploy'",
+        platform="web", given=planned()),
     Row("teardown", "a cluster of another environment", 3, says="recorded as environment production", platform="web",
         given=of_production),
     Row("teardown", "the time is over", 4, "--timeout 3s", "timeout", platform="late", given=held("late")),

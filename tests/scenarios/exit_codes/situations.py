@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -270,25 +272,27 @@ def with_broken_set(world: World) -> Iterator[None]:
 
 
 def planned(*synced: str) -> Situation:
-    """A plan of `web` that was approved: these are synced, the rest is as it should be."""
+    """A plan of `web` that was approved; then it was changed so that these are synced."""
 
     @contextmanager
     def arranged(world: World) -> Iterator[None]:
-        steps = [{"name": name, "verb": "sync", "why": "x", "after": [], "revisions": []} for name in synced]
-        document = {
-            **KINDS,
-            "kind": "Plan",
-            "action": "deploy",
-            "environment": "staging",
-            "scope": "platform",
-            "root": "",
-            "steps": steps,
-            "unchanged": [name for name in ("web",) if name not in synced],
-            "criticalPath": {"names": [], "duration": 0.0},
-            "makespan": 0.0,
-        }
-        (world.folder / "plan.json").write_text(json.dumps(document))
         with standing(world):
+            files = ["--dag", "dag.yaml", "--environment-file", "environment.yaml", "--out", "plan.json"]
+            subprocess.run(
+                [sys.executable, "-m", "windlass", "plan", *files],
+                env={**inherited(), "ENVIRONMENT": "staging", **world.environ},
+                cwd=world.folder,
+                capture_output=True,
+                check=True,
+            )
+            path = world.folder / "plan.json"
+            document = json.loads(path.read_text())
+            for name in synced:
+                document["unchanged"].remove(name)
+                step = {"name": name, "verb": "sync", "why": "x", "after": [], "revisions": ["1"], "definition": ""}
+                document["steps"].append(step)
+            path.write_text(json.dumps(document))
+            world.begin()
             yield
 
     return arranged

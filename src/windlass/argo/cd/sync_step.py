@@ -16,15 +16,7 @@ from windlass.argo.gate_evaluation import evaluate_with_objects
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform import gates, takeovers
 from windlass.core.platform.events import NodeStarted, NodeWaiting
-from windlass.core.platform.gate_values import (
-    Failed,
-    GateHistory,
-    GateTarget,
-    Open,
-    Reason,
-    RefreshNeeded,
-    Wait,
-)
+from windlass.core.platform.gate_values import Failed, GateHistory, GateTarget, Open, Reason, RefreshNeeded, Wait
 from windlass.core.platform.model.applications import ApplicationRef, ResourceRef
 from windlass.core.platform.model.snapshots import (
     ApplicationState,
@@ -35,7 +27,7 @@ from windlass.core.platform.model.snapshots import (
 )
 from windlass.core.platform.outcomes import StepResult
 from windlass.core.platform.planning.definitions import definition_failure, parent_failure
-from windlass.core.platform.planning.plans import Verb, sync_reason
+from windlass.core.platform.planning.plans import Verb, sync_reason, wait_before_sync
 from windlass.kube.api_errors import KubeError
 
 if TYPE_CHECKING:
@@ -51,6 +43,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.gate_values import GateDecision
     from windlass.core.platform.model.applications import ApplicationNode
     from windlass.core.platform.model.snapshots import ResourceState
+    from windlass.core.platform.planning.approvals import RunApproval
     from windlass.core.platform.planning.plans import Step
     from windlass.kube.clocks import Clock
 
@@ -92,6 +85,8 @@ class SyncContext:
     observe_definitions: Callable[[], Awaitable[Snapshot]]
     """Parents of all nodes, as of now."""
     dependencies: DependencyChecks
+    approval: RunApproval | None = None
+    """What each node may be synced to; `None` if no plan was approved."""
 
     def object_key(self, ref: ApplicationRef) -> ObjectKey:
         return ref.key(self.argocd_namespace)
@@ -147,6 +142,7 @@ class _SyncAttempt:
         self._emit = emit
         self._node = node
         self._node_keys = steps.node_keys
+        self._approval = steps.context.approval
         self._last_wait: tuple[str, str] = ("", "")
         self._started = self._context.now()
 
@@ -254,7 +250,9 @@ class _SyncAttempt:
         return parent.is_outdated and (parent.namespace, parent.name) not in self._parent_sync.synced_children
 
     async def _sync_definition(self, parent: ParentApplication, key: ObjectKey) -> Failed | None:
-        """Sync the child through its parent, while every dependency is healthy."""
+        """Sync the child through its parent, if that is approved and while every dependency is healthy."""
+        if failed := self._approval and self._approval.check_parent(self._node.name, parent):
+            return failed
         while True:
             if blocked := await self._await_dependencies():
                 return blocked
@@ -274,12 +272,13 @@ class _SyncAttempt:
         while watch.current is not None:
             state = parse_own_state(watch.current, self._node_keys)
             revisions = desired_revisions(state)
-            wait = _wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
+            wait = wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
             if wait is None:
-                if not sync_reason(state, revisions):
+                obstacle = self._check_approved(watch.current, state)
+                if not obstacle and not sync_reason(state, revisions):
                     return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
-                if blocked := await self._await_dependencies():
-                    return blocked
+                if obstacle := obstacle or await self._await_dependencies():
+                    return obstacle
                 resources = resources_to_sync(watch.current, self._node_keys)
                 request = SyncRequest(revisions, self._context.run_id, resources)
                 response = await self._context.writer.try_sync(watch.current, request)
@@ -296,6 +295,11 @@ class _SyncAttempt:
                 self._report_wait(wait)
             await watch.wait_for_change()
         return Failed(Reason.ABSENT, "it was deleted")
+
+    def _check_approved(self, application: Application, state: ApplicationState) -> Failed | None:
+        key = (application.metadata.namespace, application.metadata.name)
+        is_redefined = key in self._parent_sync.synced_children
+        return self._approval.check(self._node.name, state, is_redefined=is_redefined) if self._approval else None
 
     def _timeout_failure(self, state: ApplicationState, wait: Wait) -> Failed | None:
         """Failure if no sync could be requested within the timeout; error conditions have a shorter grace period."""
@@ -387,14 +391,3 @@ class _SyncAttempt:
         if reason_and_detail != self._last_wait:
             self._last_wait = reason_and_detail
             self._emit(NodeWaiting(self._node.name, *reason_and_detail))
-
-
-def _wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wait | None:
-    """Why no sync can be requested now; `None` if one can."""
-    if state.is_deleting:
-        return Wait(Reason.DELETING, "it is being deleted")
-    if state.operation_requested:
-        return Wait(Reason.OPERATION_RUNNING, "an operation waits or runs")
-    if not revisions or not state.sources:
-        return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
-    return None

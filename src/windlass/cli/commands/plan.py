@@ -10,6 +10,9 @@ import click
 from windlass.cli.options import TELEMETRY_SETTINGS, delete_foreign_option, report_format_option, setting_options
 
 if TYPE_CHECKING:
+    from windlass.cli.plan_session import PlanConnection
+    from windlass.operations.planner import RunRequest
+    from windlass.settings.settings import Settings
     from windlass.settings.source import SettingsSource
 
 REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
@@ -22,24 +25,30 @@ REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
 @click.option(
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
-@click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan`.")
+@click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan` and `teardown --plan`.")
+@click.option("--refresh", is_flag=True, help="Have Argo CD compare again first; this is the only write.")
 @delete_foreign_option
 @report_format_option
 @click.pass_obj
-def plan(
-    source: SettingsSource, /, action: str, out: str | None, form: str, delete_foreign: tuple[str, ...], **options: Any
-) -> int:
-    """Show what would be done, in which order, why, and how long it would take. Reads only.
+def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **options: Any) -> int:
+    """Show what would be done, in which order, why, and how long it takes. Only --refresh writes.
 
     Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
     """
     from windlass.cli import plan_files, plan_session, report_output, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
 
+    refresh, delete_foreign = options.pop("refresh"), options.pop("delete_foreign")
     settings = source.settings(options, REQUIRED_SETTINGS[action])
-    result = plan_session.plan_operation(
-        settings, session.run_request(settings, Action(action), delete_foreign=delete_foreign)
-    )
+    request = session.run_request(settings, Action(action), delete_foreign=delete_foreign)
+    result = plan_session.plan_operation(settings, request, _refreshed_cluster(settings, request) if refresh else None)
     if out:
-        plan_files.write_plan(Path(out), result.plan, result.root, settings, Action(action))
+        plan_files.write_plan(Path(out), result, settings, Action(action))
     return report_output.print_report(result.report, form)
+
+
+def _refreshed_cluster(settings: Settings, request: RunRequest) -> PlanConnection:
+    """The one connection of this command that can write, and only refreshes: nothing else may import it."""
+    from windlass.cli import run_session  # noqa: PLC0415 - only --refresh may write
+
+    return run_session.open_refreshed_cluster(settings, request)

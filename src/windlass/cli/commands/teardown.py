@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 @delete_foreign_option
 @report_format_option
 @take_over_option
+@click.option("--plan", metavar="FILE", help="Remove exactly what this plan says, or refuse because something changed.")
 @click.pass_obj
-def teardown(
-    source: SettingsSource, /, form: str, delete_foreign: tuple[str, ...], take_over: bool, **options: Any
-) -> int:
+def teardown(source: SettingsSource, /, form: str, plan: str | None, take_over: bool, **options: Any) -> int:
     """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
 
     It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
@@ -35,12 +34,16 @@ def teardown(
     Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 something was left
     behind or left alone to spare foreign objects, 4 out of time.
     """
-    from windlass.cli import plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
+    from windlass.cli import plan_files, plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.teardown import teardown as teardown_operation  # noqa: PLC0415
 
+    delete_foreign = options.pop("delete_foreign")
     settings = source.settings(options, Action.TEARDOWN)
-    request = session.run_request(settings, Action.TEARDOWN, takes_over=take_over, delete_foreign=delete_foreign)
+    approved_plan = plan_files.read_plan(plan, settings, Action.TEARDOWN) if plan else None
+    request = session.run_request(
+        settings, Action.TEARDOWN, approved_plan, takes_over=take_over, delete_foreign=delete_foreign
+    )
     if settings.is_dry_run:
         return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
     return report_output.print_report(run_session.run_operation(settings, teardown_operation.teardown, request), form)

@@ -39,6 +39,7 @@ class Reason(StrEnum):
     OPERATION_FAILED = "OperationFailed"
     OVERTAKEN = "Overtaken"
     WRONG_REVISION = "WrongRevision"
+    NOT_APPROVED = "NotApproved"
     NOT_COMPARED = "NotCompared"
     NOT_FRESH = "NotFresh"
     ERROR_CONDITION = "ErrorCondition"

@@ -13,7 +13,7 @@ from windlass.core.platform.identity import identity_mismatch
 from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
-from windlass.operations.cluster_identity import check_identity, lease_identity, read_identity
+from windlass.operations.cluster_identity import check_cluster_binding, check_identity, lease_identity, read_identity
 from windlass.operations.planner import NO_OBJECTS, plan_run
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import unwrap_exception_groups
@@ -61,7 +61,8 @@ class Run:
         return await plan_run(self.context.cluster, self.request, applications, platform=platform, objects=objects)
 
     async def check_identity(self) -> None:
-        """Refuse a cluster that is recorded as another one, before anything is written."""
+        """Refuse a cluster that is recorded as another one, or not that of the plan, before anything is written."""
+        await check_cluster_binding(self.context.cluster, self.request.approved_plan)
         self.recorded_identity = await read_identity(self.context.cluster)
         self._check_record(self.recorded_identity)
 

@@ -25,7 +25,7 @@ from windlass.kube.access_reviews import Permission
 from windlass.kube.api_errors import KubeError
 from windlass.operations.cluster_identity import WrongPlatform
 from windlass.operations.observation import check_argocd_namespace
-from windlass.operations.planner import parent_removal_notices
+from windlass.operations.planner import check_approved_plan, parent_removal_notices
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import Stopped
 from windlass.operations.run.lifecycle import Run
@@ -85,6 +85,7 @@ async def teardown(context: RunContext, request: RunRequest) -> Report:
 
 async def _teardown(run: Run) -> Report:
     planned, listed = await run.control.unless_stopped(_observe_and_plan(run))
+    check_approved_plan(run.request, planned)
     if not planned.plan.can_run:
         return run.plan_report(planned)
     if planned.plan.is_empty:
@@ -94,6 +95,7 @@ async def _teardown(run: Run) -> Report:
     await run.control.unless_stopped(_check_preconditions(run))
     async with run.hold_lock() as writer:
         planned, listed = await run.control.unless_stopped(_plan(run))
+        check_approved_plan(run.request, planned)
         result = await _delete_platform(run, writer, planned, listed) if planned.plan.can_run else TeardownResult()
         is_complete = run.request.scope.is_platform and all(outcome.is_successful for outcome in result.outcomes)
         if is_complete and planned.plan.can_run and not run.control.stop.is_set():

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates
-from windlass.core.platform.gate_values import Failed, GateTarget, Open, Reason, abbreviate
+from windlass.core.platform.gate_values import Failed, GateTarget, Open, Reason, Wait, abbreviate
 from windlass.core.platform.model import scopes
 from windlass.core.platform.model.applications import ResourceRef
 from windlass.core.platform.model.graphs import Graph
@@ -249,6 +249,17 @@ def sync_reason(state: ApplicationState, desired: tuple[str, ...]) -> str:
     if state.sync is SyncStatus.SYNCED or is_drifting(state, desired):
         return ""
     return f"it is {state.sync}"
+
+
+def wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wait | None:
+    """Why no sync can be requested now; `None` if one can."""
+    if state.is_deleting:
+        return Wait(Reason.DELETING, "it is being deleted")
+    if state.operation_requested:
+        return Wait(Reason.OPERATION_RUNNING, "an operation waits or runs")
+    if not revisions or not state.sources:
+        return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
+    return None
 
 
 def is_drifting(state: ApplicationState, desired: tuple[str, ...]) -> bool:

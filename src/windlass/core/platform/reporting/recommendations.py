@@ -78,6 +78,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     Reason.OPERATION_FAILED: ("The sync of {name} failed: its message says which object was refused and why.", _GET),
     Reason.OVERTAKEN: ("Another client changed {name} during the run: find out which one, then run again.", _GET),
     Reason.WRONG_REVISION: ("{name} was synced to another revision than asked: did its branch move?", _GET),
+    Reason.NOT_APPROVED: (
+        "{name} would get something else than was approved, so it was not synced: look at a new plan.",
+        "windlass plan",
+    ),
     Reason.NOT_COMPARED: (
         "Argo CD did not compare {name} with the wanted revision: can it read the source?",
         _DESCRIBE,

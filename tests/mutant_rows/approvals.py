@@ -1,0 +1,77 @@
+"""Mutants of approved plans, of the identity of a cluster, and of empty input."""
+
+from __future__ import annotations
+
+from tests.mutant_rows import Mutant
+
+APPROVED = "operations/test_approved_plans.py"
+IDENTITY = "operations/test_cluster_identity.py"
+
+APPROVAL_MUTANTS = (
+    Mutant(
+        "a step takes whatever its branch leads to", "approval", "core/platform/planning/approvals.py",
+        "    if new_definition is None:\n        return f",
+        "    if new_definition is None:\n        return \"\" and f",
+        APPROVED,
+    ),
+    Mutant(
+        "a new definition may follow a branch", "approval", "core/platform/planning/approvals.py",
+        "    if state.has_mutable_revision:\n        names",
+        "    if False:\n        names",
+        APPROVED,
+    ),
+    Mutant(
+        "approval is not checked under the lock", "approval", "operations/deploy.py",
+        "    check_approved_plan(run.request, planned, root_is_written=before.root_manifest is not None)",
+        "    pass",
+        APPROVED,
+    ),
+    Mutant(
+        "a plan of a branch is an approval", "approval", "core/platform/planning/approvals.py",
+        "    if plan.root and not plan.root_revision:",
+        "    if False:",
+        APPROVED,
+    ),
+    Mutant(
+        "a plan fits every cluster", "approval", "operations/cluster_identity.py",
+        "    if approved.cluster != actual:",
+        "    if False:",
+        APPROVED,
+    ),
+    Mutant(
+        "a teardown forgets its plan", "approval", "operations/teardown/teardown.py",
+        "        check_approved_plan(run.request, planned)\n        result",
+        "        result",
+        APPROVED,
+    ),
+    Mutant(
+        "another environment is welcome", "identity", "core/platform/identity.py",
+        "    is_same_environment = recorded.environment in {\"\", requested.environment}",
+        "    is_same_environment = True",
+        IDENTITY,
+    ),
+    Mutant(
+        "the record is not read under the lock", "identity", "operations/run/run_lock.py",
+        "        record.check(free)",
+        "        pass",
+        IDENTITY,
+    ),
+    Mutant(
+        "the reference platform is removed unasked", "identity", "operations/teardown/teardown.py",
+        "    if request.platform_file == EMBEDDED_PLATFORM:",
+        "    if False:",
+        IDENTITY,
+    ),
+    Mutant(
+        "any namespace is Argo CD's", "identity", "operations/observation.py",
+        "    raise NoArgoCd(namespace, cluster.reader.server)",
+        "    return",
+        IDENTITY,
+    ),
+    Mutant(
+        "a platform may be empty", "input", "settings/platforms.py",
+        "    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]",
+        "    return definition",
+        "settings/test_files.py",
+    ),
+)  # fmt: skip
