@@ -18,7 +18,7 @@ from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act,
 from tests.simulation.teardown_play import TeardownPlay
 from tests.simulation.witnesses import Removals, Witness, everything
 from windlass.core.platform.model.scopes import selected_nodes
-from windlass.core.platform.planning.plan_documents import summarize_plan
+from windlass.core.platform.planning.approvals import approval_problems
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.kube.client.clients import KubeClient
@@ -40,7 +40,7 @@ from windlass.simulation.in_process_transport import InProcessTransport
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from windlass.core.platform.planning.plan_documents import ApprovedPlan
+    from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.clocks import Clock
     from windlass.sandbox.apiserver.journal import JournalEntry
@@ -223,13 +223,15 @@ class Play:
         root = ROOT if self.scenario.has_root and act.action is Action.DEPLOY else None
         return RunRequest(act.action, "development", self.scenario.platform, act.scope, root=root)
 
-    async def _approve(self, act: Act) -> ApprovedPlan:
-        """Plan, and have the witness hold the run to that plan."""
+    async def _approve(self, act: Act) -> ApprovedPlan | None:
+        """Plan, and have the witness hold the run to that plan; `None` if the plan names no revisions."""
         cluster = run_context(self._client("plan")).cluster
         result = await plan.plan(cluster, self._request(act))
+        if approval_problems(result.summary):
+            return None
         self.witness.approved = frozenset(step.name for step in result.plan.steps)
         self.witness.newest_approved = len(self.witness.commits) - 1
-        return summarize_plan(result.plan, result.root)
+        return result.summary
 
     @property
     def teardown(self) -> TeardownScenario:
