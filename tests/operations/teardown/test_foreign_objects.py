@@ -9,6 +9,7 @@ import pytest
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import AUTOMATED, Stand, pod_of, stand
 from tests.operations.teardown.test_cleanup import DEFINITIONS, NAMESPACES, definition
+from tests.operations.teardown.test_parent_removal import parented
 from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import application, config
 from windlass.core.platform.outcomes import Result
@@ -189,5 +190,22 @@ def test_applications_below_a_node_do_not_make_their_objects_foreign() -> None:
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
             assert "own" not in await s.names(NAMESPACES)
+
+    run(main())
+
+
+def test_a_parent_that_must_go_first_and_would_destroy_foreign_objects_ends_the_run() -> None:
+    async def main() -> None:
+        async with world() as w:
+            place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "own"}}
+            s = await parented(w, "web; all", {"all": ["web"]}, {"all/own.yaml": place})
+            await w.sandbox.client().create("secrets", {"metadata": {"name": "guest"}}, "own")
+            report = await s.torn_down()
+            assert report.summary.exit_code == 1
+            assert (
+                "all must be removed first, and would destroy foreign objects: Secret own/guest" in report.notices[-1]
+            )
+            assert s.deleted() == []
+            assert (await s.torn_down(foreign=("all",))).summary.exit_code == 0
 
     run(main())

@@ -30,7 +30,7 @@ def definition(scope: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("scope", ["Namespaced", "Cluster"])
-def test_kinds_and_objects_of_those_kinds_come_and_go_with_one_application(scope: str) -> None:
+def test_objects_of_a_kind_go_with_their_application_and_the_kind_stays(scope: str) -> None:
     async def main() -> None:
         async with world() as w:
             calls = w.sandbox.client()
@@ -46,7 +46,7 @@ def test_kinds_and_objects_of_those_kinds_come_and_go_with_one_application(scope
             await calls.delete(APPS, "web", "argocd")
             await after(10)
             assert await calls.find(APPS, "web", "argocd") is None
-            assert await calls.find(DEFINITIONS, "widgets.example.com") is None
+            assert await calls.find(DEFINITIONS, "widgets.example.com"), "Argo CD never deletes these in a cascade"
             assert w.sandbox.server.store.list("widgets.example.com") == []
 
     run(main())

@@ -192,8 +192,9 @@ async def _delete_platform(
     retention = VolumeRetention(objects, writer, policy, run_id, affected)
     finder = ForeignObjectFinder(objects, before.platform_objects(claim.key for claim in affected.own_claims))
     removal = ParentRemoval(run.live.applications, writer, explainer.explain)
-    await _run_or_stop(run, _prepare(run, planned, retention, removal))
     access = _object_access(retention, explainer, finder)
+    await _run_or_stop(run, _check_parents(run, planned, before, finder))
+    await _run_or_stop(run, _prepare(run, planned, retention, removal))
     steps = RemovalSteps(_removal_context(run, planned, before, access, removal))
     run.start_phase(RunPhase.RUN)
     now, control = run.context.cluster.now, run.control
@@ -213,6 +214,19 @@ async def _run_or_stop(run: Run, work: Coroutine[Any, Any, R]) -> R | None:
         if not run.control.stop.is_set():
             run.control.fail(error)
         return None
+
+
+async def _check_parents(run: Run, planned: PlannedRun, before: TeardownInventory, finder: ForeignObjectFinder) -> None:
+    """Raise if a node that must be deleted before all others would have to be left alone."""
+    names = {key: name for name, key in before.keys_by_node.items() if name not in run.request.delete_foreign}
+    containers = before.containers(planned.left_behind)
+    for parent in planned.parent_removal.delete_first:
+        name = names.get((parent.key.namespace, parent.key.name), "")
+        if name and (foreign := await finder.find(containers[name])):
+            raise WindlassError(
+                f"{name} must be removed first, and would destroy {foreign.summary}; nothing was deleted",
+                hint=f"move them away, or accept their loss: --delete-foreign {name}",
+            )
 
 
 async def _prepare(run: Run, planned: PlannedRun, retention: VolumeRetention, removal: ParentRemoval) -> None:
