@@ -22,7 +22,7 @@ APPROVAL_MUTANTS = (
     ),
     Mutant(
         "approval is not checked under the lock", "approval", "operations/deploy.py",
-        "    check_approved_plan(run.request, planned, root_is_written=before.root_manifest is not None)",
+        "    check_approved_plan(run.request, planned, root_is_written=writes_root)",
         "    pass",
         APPROVED,
     ),
