@@ -334,3 +334,18 @@ def test_another_application_with_the_name_of_the_root_is_a_parent_like_any_othe
             assert report.summary.exit_code == 0, report.failures
 
     clusters.run(main())
+
+
+def test_a_root_that_was_deleted_alone_is_created_again_and_new_commits_are_deployed() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            await everything_deployed(w)
+            await w.sandbox.client().delete(APPS, NAME, "argocd")
+            await after(1)
+            text = f"{NAME}, which defines the Applications, is written first: it does not exist"
+            report = await deployed(w, run_id="run-2", root=ROOT)
+            assert text in report.notices
+            assert report.summary.exit_code == 0, report.failures
+            assert (await w.sandbox.client().get(APPS, NAME, "argocd"))["spec"]["source"]["repoURL"] == URL
+
+    clusters.run(main())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
+from windlass.argo.cd.ownership import tracking_owner
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
     instance_name,
@@ -146,7 +147,7 @@ def _plan_deploy(
     )
     manifest, change, is_ours = None, "", False
     if request.root is not None:
-        is_needed = plans.has_undefined_node(platform, snapshot, request.scope)
+        is_needed = plans.has_undefined_node(platform, snapshot, request.scope) or _has_child_of_root(applications)
         live = applications.get((argocd_namespace, root_application.NAME))
         if notice := root_application.foreign_root_notice(request.root, live):
             warnings = (*warnings, notice)
@@ -158,6 +159,11 @@ def _plan_deploy(
     if request.root is not None and request.root.is_pinned and is_ours:
         plan = _with_root_revision(plan, snapshot, request.root.revision, is_written=bool(change))
     return PlannedRun(platform, plan, snapshot, warnings, manifest if change else None, change)
+
+
+def _has_child_of_root(applications: ApplicationsByKey) -> bool:
+    """Whether the root has defined an Application that exists: without the root, no commit would reach it."""
+    return any(tracking_owner(each.metadata) == root_application.NAME for each in applications.values())
 
 
 def _with_root_revision(plan: Plan, snapshot: Snapshot, revision: str, *, is_written: bool) -> Plan:
