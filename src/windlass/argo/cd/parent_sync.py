@@ -57,12 +57,13 @@ class ParentSync:
             del self._revisions[parent_key]
             return f"{parent}, which defines it, was never compared"
         self._pending_children.setdefault(parent_key, {}).setdefault(child, []).append(is_ready)
+        self._results.pop(child, None)
         async with self._locks.setdefault(parent_key, asyncio.Lock()):
             await asyncio.sleep(0)  # noqa: TID251 - yields only, so that requests starting now join the batch
             if child in self._pending_children[parent_key]:  # otherwise the previous batch included it
                 batch, self._pending_children[parent_key] = self._pending_children[parent_key], {}
                 await self._sync(parent_key, dict(sorted(batch.items())))
-        return self._results[child]
+        return self._results.get(child)  # none, too, if an error ended the request, such as a lost lock
 
     async def _sync(self, parent_key: ObjectKey, batch: dict[ObjectKey, list[IsReady]]) -> None:
         with self._applications.watch(parent_key) as watch:
