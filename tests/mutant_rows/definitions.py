@@ -108,8 +108,8 @@ DEFINITION_MUTANTS = (
         "a parent is synced before it is known what it defines",
         "INV-1",
         "argo/cd/sync_step.py",
-        "_wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)",
-        "_wait_before_sync(state, revisions)",
+        "wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)",
+        "wait_before_sync(state, revisions)",
         NESTED,
     ),
 )

@@ -19,8 +19,8 @@ ORDER_MUTANTS = (
     ),
     Mutant(
         "the operation starts although a dependency broke", "INV-1", STEPS,
-        "                if blocked := await self._await_dependencies():\n                    return blocked\n",
-        "",
+        "                if obstacle := obstacle or await self._await_dependencies():",
+        "                if obstacle:",
         DEPENDENCIES,
     ),
     Mutant(
@@ -69,6 +69,12 @@ ORDER_MUTANTS = (
         "a recreated Application is waited for", "INV-1", TAKEOVERS,
         "    if state.uid != before.uid:",
         "    if False:",
+        THIRD_PARTIES,
+    ),
+    Mutant(
+        "what another client defined is synced", "INV-2", STEPS,
+        "(parent.updates_child or (is_overtaken and not parent.is_automated))",
+        "parent.updates_child",
         THIRD_PARTIES,
     ),
     Mutant(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.operations.test_dependency_checks import failures, run_beside, synced
+from tests.operations.test_dependency_checks import failures, run_beside, show, synced
 from tests.operations.test_deploy import attempts, patient, results
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import APPLICATIONS, Act, newer, told
@@ -58,11 +58,17 @@ async def recreate(play: Play) -> None:
     )
 
 
+BOTH = (True, False)
 DEEDS = [roll_back, sync_selectively, recreate, redefine]
 
 
-@pytest.mark.parametrize("deed", [roll_back, sync_selectively, sync_the_same, recreate])
-@pytest.mark.parametrize("has_root", [True, False], ids=["root", "brownfield"])
+@pytest.mark.parametrize(
+    ("deed", "has_root"),
+    [
+        *((deed, has_root) for deed in (roll_back, sync_selectively, sync_the_same, recreate) for has_root in BOTH),
+        (redefine, True),  # without a root, what another client defines is the definition
+    ],
+)
 def test_what_another_client_does_during_the_gate_is_noticed_and_put_right(
     deed: Callable[[Play], Coroutine[Any, Any, None]], has_root: bool
 ) -> None:
@@ -79,6 +85,25 @@ def test_what_another_client_does_during_the_gate_is_noticed_and_put_right(
         assert attempts(ended, "a") == 1, "a race that was lost once is no failed attempt"
 
     first = told("b: a", parts={"a": SLOW}, has_root=has_root)
+    acted(replace(first, commits=(first.commits[0], newer(first.commits[0]))), work)
+
+
+def test_a_definition_that_was_right_before_the_run_is_put_right_again() -> None:
+    """Nothing but a failed operation made it need a sync; during its gate another client changes its definition."""
+
+    async def work(play: Play) -> None:
+        play.push()
+        await play.run(Act())
+        await patch(play, {"status": {"operationState": {"phase": "Failed"}}})
+        await show(play, "a", "Progressing")
+        await play.sandbox.clock.sleep(15)
+        ended = await run_beside(play, Act(), (10, redefine(play)), (30, show(play, "a", "")))
+        assert results(ended.report) == {"a": "succeeded"}
+        assert not play.witness.why_not_ready("a", [1])
+        found = await play.sandbox.client().get(APPLICATIONS, "a", "argocd")
+        assert found["spec"]["source"]["targetRevision"] == play.witness.commits[1]
+
+    first = told("a:")
     acted(replace(first, commits=(first.commits[0], newer(first.commits[0]))), work)
 
 

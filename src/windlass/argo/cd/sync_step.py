@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_applications, parse_own_state, resources_to_sync
@@ -53,10 +54,7 @@ POST_SYNC_REASONS = frozenset({
 })  # fmt: skip
 """Reasons of a timeout after a successful sync; another sync would change nothing."""
 
-
 NAMESPACE_RACE = re.compile(r'namespaces "[^"]+" already exists')
-
-
 AssessApplication = Callable[["ApplicationNode", "Application", ApplicationState], Awaitable[ApplicationState]]
 
 
@@ -112,10 +110,12 @@ class SyncSteps:
             emit(NodeStarted(step.name, step.verb))
             return StepResult(await _SyncAttempt(self, self.context.nodes[step.name], emit).recheck())
         node, attempt, has_raced = self.context.nodes[step.name], 1, False
+        failed: Failed | None = None
         while True:
             emit(NodeStarted(step.name, step.verb, attempt))
             sync_attempt = _SyncAttempt(self, node, emit)
-            decision = await sync_attempt.run(is_first=attempt == 1 and not has_raced)
+            decision = await sync_attempt.run(failed)
+            failed = decision if isinstance(decision, Failed) else None
             if not has_raced and is_race(decision):
                 has_raced = True
                 continue
@@ -146,7 +146,8 @@ class _SyncAttempt:
         self._last_wait: tuple[str, str] = ("", "")
         self._started = self._context.now()
 
-    async def run(self, *, is_first: bool) -> Open | Failed:
+    async def run(self, previous: Failed | None) -> Open | Failed:
+        """Make one attempt, after one that failed or as the first."""
         target = self._node.target
         if blocked := await self._await_dependencies():
             return blocked
@@ -154,9 +155,10 @@ class _SyncAttempt:
             return await self._await_resource(target)
         key = self._context.object_key(target)
         with self._context.applications.watch(key) as watch:
-            if failed := await self._ensure_defined(key, watch):
+            is_overtaken = previous is not None and previous.reason is Reason.OVERTAKEN
+            if failed := await self._ensure_defined(key, watch, is_overtaken=is_overtaken):
                 return failed
-            if not is_first:
+            if previous is not None:
                 await self._refresh_after_failure(watch)
             decision = await self._sync(watch)
             if isinstance(decision, Failed):
@@ -177,9 +179,6 @@ class _SyncAttempt:
         self._started += self._context.now() - started
         return blocked
 
-    async def _are_dependencies_healthy(self) -> bool:
-        return await self._context.dependencies.are_dependencies_healthy(self._node.name)
-
     async def _refresh_after_failure(self, watch: ApplicationWatch) -> None:
         """Request a refresh and wait for it: the status may predate the failed attempt."""
         if watch.current is not None and await self._request_refresh(watch):
@@ -195,21 +194,25 @@ class _SyncAttempt:
             history = gates.extend_history(history, await self._context.read_resource(ref), self._context.now())
         return replace(decision, is_final=True) if isinstance(decision, Failed) else decision
 
-    async def _ensure_defined(self, key: ObjectKey, watch: ApplicationWatch) -> Failed | None:
-        """Wait until the Application exists as its parent defines it; sync the parent if needed. `None` on success."""
+    async def _ensure_defined(self, key: ObjectKey, watch: ApplicationWatch, *, is_overtaken: bool) -> Failed | None:
+        """Wait until the Application exists as its parent defines it; sync the parent if needed. `None` on success.
+
+        After another client overtook the run, the definition is synced again: it may not be that of the parent.
+        """
         planned_parent = self._context.parents.get(self._node.name)
         if self._node.name in self._context.outdated_parents:
             followed = await self._follow_parents()
             if isinstance(followed, Failed):
                 return followed
             planned_parent = followed
-        sync_requested = key in self._parent_sync.synced_children
+        sync_requested = key in self._parent_sync.synced_children and not is_overtaken
         while True:
             snapshot = await self._context.observe_definitions()
             parent = planned_parent or snapshot.parents.get(self._node.name)
             if parent and parent.is_automated:
                 parent = snapshot.parents.get(self._node.name) or parent
-            if watch.current is not None and (parent is None or sync_requested or not parent.updates_child):
+            is_outdated = parent and (parent.updates_child or (is_overtaken and not parent.is_automated))
+            if watch.current is not None and (sync_requested or not is_outdated):
                 return None
             if parent and not parent.is_automated and not sync_requested:
                 sync_requested = True
@@ -256,7 +259,8 @@ class _SyncAttempt:
         while True:
             if blocked := await self._await_dependencies():
                 return blocked
-            failure = await self._parent_sync.sync_child(parent, key, self._are_dependencies_healthy)
+            is_ready = partial(self._context.dependencies.are_dependencies_healthy, self._node.name)
+            failure = await self._parent_sync.sync_child(parent, key, is_ready)
             if failure is not None:
                 return Failed(Reason.OPERATION_FAILED, failure) if failure else None
 
@@ -269,8 +273,9 @@ class _SyncAttempt:
     async def _sync(self, watch: ApplicationWatch) -> Open | Failed:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
         watch.catch_up()  # the parent may have changed it just now
-        while watch.current is not None:
-            state = parse_own_state(watch.current, self._node_keys)
+        sources = watch.state.sources if watch.state else ()
+        while (state := self._own_state(watch.current)) is not None and state.sources == sources:
+            assert watch.current is not None
             revisions = desired_revisions(state)
             wait = wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
             if wait is None:
@@ -294,7 +299,7 @@ class _SyncAttempt:
             else:
                 self._report_wait(wait)
             await watch.wait_for_change()
-        return Failed(Reason.ABSENT, "it was deleted")
+        return Failed(Reason.OVERTAKEN, "its definition has changed" if watch.current else "it was deleted")
 
     def _check_approved(self, application: Application, state: ApplicationState) -> Failed | None:
         key = (application.metadata.namespace, application.metadata.name)
