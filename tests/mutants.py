@@ -19,6 +19,7 @@ from tests.mutant_rows import Mutant
 from tests.mutant_rows.approvals import APPROVAL_MUTANTS
 from tests.mutant_rows.definitions import DEFINITION_MUTANTS
 from tests.mutant_rows.edges import EDGE_MUTANTS
+from tests.mutant_rows.health import HEALTH_MUTANTS
 from tests.mutant_rows.order import ORDER_MUTANTS
 from tests.mutant_rows.seeds import SEED_MUTANTS, SEEDS
 from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
@@ -41,7 +42,6 @@ MAX_SEEDS = 2000  # a mutant that survives so many counts as not killed
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
-ASSESSMENT = "operations/test_one_assessment.py"
 ACCESS = "sandbox/test_access.py"
 
 MUTANTS = (
@@ -213,42 +213,7 @@ MUTANTS = (
         "    if available < 0:",
         HEALTH,
     ),
-    Mutant(
-        "the gate believes Argo CD alone", "INV-7", "argo/gate_evaluation.py",
-        "    if isinstance(state, ApplicationState) and (isinstance(decision, Open) or is_newly_healthy):",
-        "    if isinstance(state, ApplicationState) and is_newly_healthy:",
-        ASSESSMENT,
-    ),
-    Mutant(
-        "stability counts from before the objects agree", "INV-7", "argo/gate_evaluation.py",
-        "    if isinstance(state, ApplicationState) and (isinstance(decision, Open) or is_newly_healthy):",
-        "    if isinstance(state, ApplicationState) and isinstance(decision, Open):",
-        ASSESSMENT,
-    ),
-    Mutant(
-        "the plan believes Argo CD alone", "INV-7", "operations/planner.py",
-        "    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)",
-        "    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged - unchanged)",
-        ASSESSMENT,
-    ),
-    Mutant(
-        "the final check believes Argo CD alone", "INV-7", "operations/deploy.py",
-        "        names = () if run.control.stop.is_set() else names_to_assess",
-        "        names = ()",
-        ASSESSMENT,
-    ),
-    Mutant(
-        "what cannot be read is healthy", "INV-7", "operations/object_health.py",
-        '        return UnhealthyObject(name, Health.UNKNOWN, f"it cannot be read: {objects.what}")',
-        "        return None",
-        ASSESSMENT,
-    ),
-    Mutant(
-        "a verdict is never stale", "INV-7", "operations/object_health.py",
-        "    limit = await cluster.resync.stale_after() if old else None",
-        "    limit = await cluster.resync.stale_after() if not old else None",
-        ASSESSMENT,
-    ),
+    *HEALTH_MUTANTS,
     Mutant(
         "hooks are overlooked", "INV-8", "core/platform/reporting/compliance.py",
         '_ORDERING_HOOKS = {"PreSync", "PostSync"}',

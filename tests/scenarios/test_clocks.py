@@ -1,4 +1,4 @@
-"""The server's clock counts, not ours."""
+"""The server's clock counts, not ours; and while we run, neither may step."""
 
 from __future__ import annotations
 
@@ -53,11 +53,13 @@ class Server:
         ("", NOW),
     ],
 )
-async def test_our_clock_is_put_right(date: str, expected: datetime) -> None:
-    ours = [NOW]
+@pytest.mark.parametrize("step", [-600, 0, 600])
+async def test_our_clock_is_put_right_and_does_not_step(date: str, expected: datetime, step: int) -> None:
+    ours, passed = [NOW], [5.0]
     server = Server(date)
-    now = await server_clock(CallSender(server, clock=Clock(now=lambda: ours[0])))
+    now = await server_clock(CallSender(server, clock=Clock(now=lambda: ours[0], monotonic=lambda: passed[0])))
     assert now() == expected
-    ours[0] += timedelta(seconds=7)
+    ours[0] += timedelta(seconds=step)
+    passed[0] += 7
     assert now() == expected + timedelta(seconds=7)
     assert [request.method for request in server.asked] == ["GET"]

@@ -51,7 +51,7 @@ async def observe_run(run: ObservedRun) -> AsyncIterator[EventFanout[Event, Repo
     clock, redact, secrets = Clock(), run.settings.credentials.redactor, _mounted_secrets(run)
     for secret in secrets.values():
         redact.add(secret)
-    metrics = RunMetrics(run.action, clock.now, tuple(Health))
+    metrics = RunMetrics(run.action, clock.steady_time(clock.now()), tuple(Health))
     async with AsyncExitStack() as stack:
         if run.platform and _uses_live_view(run.settings):
             view = await stack.enter_async_context(_live_view(run, run.platform))

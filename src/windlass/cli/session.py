@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,7 +83,7 @@ async def open_cluster(
     health_scripts = scripts.mounted_scripts(settings.mounts.health_scripts)
     try:
         async with assessment.open_lua_assessor(reader, argocd_namespace, health_scripts) as assessor:
-            now = calls.clock.now
+            now = calls.clock.steady_time(calls.clock.now())
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if clock_timeout is None else clock_timeout.total_seconds()):
                     now = await server_clock(calls)
@@ -108,17 +109,17 @@ async def time_limit(timeout: timedelta) -> AsyncIterator[None]:
 
 
 async def server_clock(calls: CallSender) -> Callable[[], datetime]:
-    """The local clock, corrected by the `Date` header of the server.
+    """The time of the server's `Date` header, or the local time if there is none, continued by the monotonic clock.
 
     The header is truncated to seconds, so the result may lag behind the server's time but is never ahead of it.
     """
     clock = calls.clock
     response = await calls.send(Call("get", "version", Request("GET", "/version", JSON_HEADERS, idempotent=True)))
     try:
-        offset = clock.now() - parsedate_to_datetime(response.headers.get("Date", ""))
+        date = parsedate_to_datetime(response.headers.get("Date", ""))
     except (TypeError, ValueError):
-        return clock.now  # no valid Date header
-    return lambda: clock.now() - offset
+        date = clock.now()  # no valid Date header
+    return clock.steady_time(date if date.tzinfo else date.replace(tzinfo=UTC))
 
 
 def run_request(

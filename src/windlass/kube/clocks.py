@@ -6,7 +6,7 @@ import asyncio
 import random  # noqa: TID251 - the only module that may use randomness
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,3 +24,8 @@ class Clock:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep  # noqa: TID251 - injected everywhere else
     random: Callable[[], float] = random.random
     """A float in [0, 1). It only adds jitter to retries and watch timeouts; no decision depends on it."""
+
+    def steady_time(self, start: datetime) -> Callable[[], datetime]:
+        """The time from `start` on. It follows the monotonic clock: a step of the wall clock does not change it."""
+        started = self.monotonic()
+        return lambda: start + timedelta(seconds=self.monotonic() - started)

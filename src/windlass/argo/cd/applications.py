@@ -329,7 +329,7 @@ def _written_at(metadata: _AppMeta) -> datetime | None:
 def _stamped_at(status: _AppStatus) -> datetime | None:
     operation, health = status.operation_state or _OperationState(), status.health or _HealthStatus()
     stamps = (operation.started_at, operation.finished_at, status.reconciled_at, health.last_transition_time)
-    return max(filter(None, map(_parse_time, stamps)), default=None)
+    return _parse_time(max(filter(None, stamps), default=None))  # all have one format
 
 
 def _previous_revisions(status: _AppStatus) -> tuple[str, ...]:
