@@ -63,12 +63,12 @@ def orphans() -> list[str]:
     return found
 
 
-def test_a_mounted_check_judges_critical_resources(things: Running, tmp_path: Path) -> None:
+def test_a_mounted_check_judges_the_objects_of_every_application(things: Running, tmp_path: Path) -> None:
     words = "return {status = 'Degraded', message = obj.metadata.name .. ' has ' .. obj.spec.replicas .. ' pods'}"
     folder = mount(tmp_path, Deployment=words)
     ended = validate(things, "--dag", dag(tmp_path, "web*", "api"), "--health-checks", folder, "--format", "json")
     assert (ended.code, complaints(ended)) == (1, []), ended
-    assert healths(ended) == {"web": "Degraded", "api": "Healthy"}
+    assert healths(ended) == {"web": "Degraded", "api": "Degraded"}
     assert failures(ended.stdout)["web"]["detail"] == "Deployment default/web: web has 1 pods"
     ended = validate(things, "--dag", dag(tmp_path, "web*", "api"), "--health-checks", folder)
     assert "  web  Degraded: Deployment default/web: web has 1 pods\n" in ended.stdout

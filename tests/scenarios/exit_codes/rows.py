@@ -232,7 +232,7 @@ IMPORT = (
     wrong("import", "a folder as a file", "--out /", "is a folder"),
     wrong("import", "a folder that is not there", "--out /nowhere/dag.yaml", "there is no folder /nowhere"),
     wrong("import", "a name that is too long", f"--out {'x' * 300}", "cannot be written: File name too long"),
-    Row("import", "a place that cannot be written", 3, "--out /dev/full --force", "cannot be written: No space",
+    Row("import", "a place that cannot be written", 3, "--out /dev/full --force", "it is not a regular file",
         given=standing),
 )  # fmt: skip
 OTHERS = (

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import OLD, at, operation, platform, snapshot, source, state
 from tests.core.platform.strategies import graphs
+from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, ResourceState, Snapshot, SyncStatus
@@ -262,3 +263,17 @@ def test_a_plan_of_5000_applications_has_them_all() -> None:
     cluster = snapshot("", **dict.fromkeys(made.applications, state(Health.PROGRESSING)))
     for seen in (snapshot(), cluster):
         assert len(plans.plan_deploy(made, seen, parse_scope("platform")).steps) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("seen", "reason"),
+    [
+        (state(is_deleting=True), Reason.DELETING),
+        (state(operation_requested=True), Reason.OPERATION_RUNNING),
+        (state(sources=()), Reason.NOT_COMPARED),
+        (state(), None),
+    ],
+)
+def test_why_no_sync_can_be_requested_now(seen: ApplicationState, reason: Reason | None) -> None:
+    wait = plans.wait_before_sync(seen, (OLD,))
+    assert (wait.reason if wait else None) is reason

@@ -182,3 +182,9 @@ def test_any_report_has_a_text_that_begins_with_its_verdict(report: Report) -> N
 )
 def test_durations_in_words(span: float, words: str) -> None:
     assert report_text.format_duration(timedelta(seconds=span)) == words
+
+
+def test_a_report_without_platform_and_server_has_no_line_for_them() -> None:
+    report = partial_deploy()
+    summary = replace(report.summary, platform="", platform_file="", server="")
+    assert "server" not in report_text.text(replace(report, summary=summary))
