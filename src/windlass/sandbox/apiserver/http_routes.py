@@ -189,7 +189,9 @@ def _check_media_types(http_request: _HttpRequest, verb: str, content_type: str)
         raise api_status.unsupported_media_type(
             patches.JSON_PATCH, patches.MERGE_PATCH, patches.STRATEGIC_MERGE_PATCH, patches.APPLY_PATCH
         )
-    if http_request.body and verb != "patch" and not content_type.endswith(("json", "yaml", "protobuf", "*/*")):
+    # Without a media type the body is taken as JSON, as the real server does: the official Python client names none.
+    is_known = not content_type or content_type.endswith(("json", "yaml", "protobuf", "*/*"))
+    if http_request.body and verb != "patch" and not is_known:
         raise api_status.unsupported_media_type("application/json", "application/yaml")
     if len(http_request.body) > MAX_BODY_BYTES:
         raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY_BYTES}", {})
