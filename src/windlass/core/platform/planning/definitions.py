@@ -68,8 +68,11 @@ def with_outdated_parents(
     """
     outdated: dict[str, ParentApplication] = {}
     for name in sorted(names):
-        parent, later = snapshot.parents.get(name), graph.reversed().closure([name])
+        parent = snapshot.parents.get(name)
         movable = [each for each in parent.lineage if not each.node or each.node in names] if parent else []
+        if not any(each.is_outdated for each in movable):
+            continue  # the usual case: its dependents need not be known
+        later = graph.reversed().closure([name])
         first = next((each for each in movable if each.is_outdated and each.node not in later), None)
         if first is None:
             continue
