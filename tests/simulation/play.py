@@ -16,7 +16,7 @@ from tests.simulation.late_transport import LateTransport
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
 from tests.simulation.teardown_play import TeardownPlay
-from tests.simulation.witnesses import Removals, Witness, everything
+from tests.simulation.witnesses import Approval, Removals, Witness, everything
 from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.planning.approvals import approval_problems
 from windlass.core.platform.reporting.reports import Action
@@ -134,7 +134,6 @@ class Play:
             ended = await self.run_process(act, approved_plan)
             for task in beside[: len(events) + len(act.events)]:
                 task.cancel()
-        self.witness.approved = None
         self.sandbox.server.faults.clear()
         self.story.append(str(ended))
         if self.scenario.validates and act.action is Action.DEPLOY and ended.is_successful and not act.rival_at:
@@ -229,8 +228,8 @@ class Play:
         result = await plan.plan(cluster, self._request(act))
         if approval_problems(result.summary):
             return None
-        self.witness.approved = frozenset(step.name for step in result.plan.steps)
-        self.witness.newest_approved = len(self.witness.commits) - 1
+        nodes = frozenset(step.name for step in result.plan.steps)
+        self.witness.approvals[f"run-{self.runs + 1}"] = Approval(nodes, len(self.witness.commits) - 1)
         return result.summary
 
     @property

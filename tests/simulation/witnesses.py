@@ -29,6 +29,14 @@ MADE = ("configmaps", "deployments.apps", "statefulsets.apps")
 """What an application makes, under its own name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What a plan may change: these nodes, to commits that were there when it was made."""
+
+    nodes: frozenset[str]
+    newest_commit: int
+
+
 @dataclass
 class Witness:
     """Listens to every write to an Application and notes what should not have been."""
@@ -49,10 +57,8 @@ class Witness:
 
     started: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     """By Application: set once the current run has requested an operation."""
-    approved: frozenset[str] | None = None
-    """The nodes that the approved plan of the current run changes; `None` if it needs no approval."""
-    newest_approved: int = 0
-    """The number of the newest commit when that plan was made."""
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    """By run: what it was approved to do; no entry if it needs no approval."""
     late_run: str = ""
     """The run whose request arrives now, long after it was sent."""
     terminated: set[str] = field(default_factory=set)
@@ -97,8 +103,8 @@ class Witness:
         if name in PARENT_NAMES and not rows:
             children = list(self.scenario.commits[0])  # without a selection Argo CD syncs everything
         moved = children if name in PARENT_NAMES else [name]
-        if self.approved is not None:
-            self._judge_approval(application, moved, sync["revision"])
+        if approval := self.approvals.get(run_id):
+            self._judge_approval(application, approval, moved, sync["revision"])
         for node in moved:
             if node not in self.scenario.platform.graph.dependencies:
                 continue  # a parent that another parent defines
@@ -106,11 +112,10 @@ class Witness:
                 if (why := self._why_not_ready(need, sync["revision"])) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
 
-    def _judge_approval(self, application: Body, moved: list[str], revision: str) -> None:
-        assert self.approved is not None
-        if revision not in self.commits[: self.newest_approved + 1]:
+    def _judge_approval(self, application: Body, approval: Approval, moved: list[str], revision: str) -> None:
+        if revision not in self.commits[: approval.newest_commit + 1]:
             self._blame(application, f"{revision[:8]} was pushed after the plan that was approved")
-        if excess := sorted(set(moved) - self.approved):
+        if excess := sorted(set(moved) - approval.nodes):
             self._blame(application, f"{', '.join(excess)} is not in the plan that was approved")
 
     def _judge_termination(self, old: Body, new: Body) -> None:
