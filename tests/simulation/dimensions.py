@@ -263,8 +263,8 @@ def _validation(chance: Chance, scenario: Scenario) -> Scenario:
 DIMENSIONS: dict[str, Dimension] = {
     "outages": Dimension(_outages),
     "third-parties": Dimension(_third_parties),
-    "deletions": Dimension(_deletions, is_drawn=False),
-    "deleted-roots": Dimension(_deleted_roots, is_drawn=False),
+    "deletions": Dimension(_deletions),
+    "deleted-roots": Dimension(_deleted_roots),
     "broken-commits": Dimension(_broken_commits),
     "dead-services": Dimension(_dead_services),
     "denied": Dimension(_denied),
@@ -275,6 +275,6 @@ DIMENSIONS: dict[str, Dimension] = {
     "orphaned": Dimension(_orphaned),
     "approvals": Dimension(_approvals),
     "parents": Dimension(_parents),
-    "automated-parents": Dimension(_automated_parents, is_drawn=False),
+    "automated-parents": Dimension(_automated_parents),
     "validation": Dimension(_validation),
 }

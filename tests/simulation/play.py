@@ -269,6 +269,7 @@ class Play:
         """Deploy the whole platform; the next run must have nothing to do."""
         if not await self.deploy_whole():
             return
+        await self.sandbox.clock.sleep(6 * self.scenario.lag)  # until then Argo CD compares with an older cluster
         again, note = await self.run(Act()), self.witness.problems.append
         most = 1 if self.scenario.has_root else len(self.scenario.commits[0]) + 2 * bool(self.scenario.parent)
         if again.report is None or again.report.summary.verdict is not Verdict.SUCCESS:
