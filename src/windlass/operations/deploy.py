@@ -19,6 +19,7 @@ from windlass.core.platform import rechecks
 from windlass.core.platform.events import NodeFinished, RunPhase
 from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model import scopes
+from windlass.core.platform.model.annotations import AnnotatedPlatform
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from windlass.argo.cd.application_writer import ApplicationWriter
-    from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.snapshots import NodeState, Snapshot
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.objects import RawObject
@@ -92,17 +92,17 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     await run.live.wait_for_initial_list()
     await check_argocd_namespace(run.context.cluster, run.live.applications.view)
     await run.check_identity()
-    platform = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
+    annotated = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
     if run.request.root is not None:  # refused before the first refresh
         root_application.foreign_root_notice(run.request.root, run.live.root)
     names = scopes.selected_nodes(run.request.platform, run.request.scope)
     if keys := run.live.keys_to_refresh(names):
-        await _check_before_refresh(run, platform)
+        await _check_before_refresh(run, annotated)
         await run.live.refresh(keys)
-    planned = await _plan_when_settled(run, platform)
+    planned = await _plan_when_settled(run, annotated)
     if _broken_parents(planned):
-        await _check_before_refresh(run, platform)
-        planned = await _await_parents(run, planned, lambda: _plan_when_settled(run, platform))
+        await _check_before_refresh(run, annotated)
+        planned = await _await_parents(run, planned, lambda: _plan_when_settled(run, annotated))
     run.start_phase(RunPhase.PLAN)
     run.announce_plan(planned)
     for message in planned.warnings:
@@ -112,15 +112,15 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
     return planned
 
 
-async def _check_before_refresh(run: Run, platform: Platform) -> None:
+async def _check_before_refresh(run: Run, annotated: AnnotatedPlatform) -> None:
     """Refuse now what can be refused without a refresh, because a refresh is already a write."""
     if run.request.approved_plan is not None:
-        check_approved_plan(run.request, await _plan_when_settled(run, platform))
+        check_approved_plan(run.request, await _plan_when_settled(run, annotated))
     await _require_permissions(run, None)
     await run_lock.wait_until_free(run.context.lease)
 
 
-async def _plan_when_settled(run: Run, platform: Platform) -> PlannedRun:
+async def _plan_when_settled(run: Run, annotated: AnnotatedPlatform) -> PlannedRun:
     """Plan, and plan again for up to `SETTLING_TIMEOUT` while health that is too recent to count holds up the plan.
 
     That is the case if the plan changes nothing and only waits, or if every unmet dependency shows Healthy.
@@ -128,7 +128,7 @@ async def _plan_when_settled(run: Run, platform: Platform) -> PlannedRun:
     clock = run.context.clock
     started = clock.monotonic()
     while True:
-        planned = await run.plan(platform)
+        planned = await run.plan(annotated)
         is_late = clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds()
         if is_late or (not _is_unsettled(planned) and (planned.plan.changes or planned.plan.is_empty)):
             return planned
@@ -161,11 +161,11 @@ def _broken_parents(planned: PlannedRun) -> frozenset[str]:
     return frozenset(failed.cause for failed in failures if failed.reason is Reason.PARENT_BROKEN)
 
 
-async def _plan_when_met(run: Run, platform: Platform) -> PlannedRun:
+async def _plan_when_met(run: Run, annotated: AnnotatedPlatform) -> PlannedRun:
     """Plan, and plan again for up to `SETTLING_TIMEOUT` while only the proof of health is missing outside the scope."""
     clock = run.context.clock
     started = clock.monotonic()
-    while _is_unsettled(planned := await run.plan(platform)):
+    while _is_unsettled(planned := await run.plan(annotated)):
         if clock.monotonic() - started > SETTLING_TIMEOUT.total_seconds():
             break
         await clock.sleep(SETTLING_POLL_INTERVAL)
@@ -188,7 +188,7 @@ async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedR
     """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
 
     async def replan() -> PlannedRun:
-        return await _plan_when_met(run, before.platform)
+        return await _plan_when_met(run, AnnotatedPlatform(before.platform))
 
     planned = await replan()
     writes_root = planned.root_manifest is not None and planned.plan.can_run

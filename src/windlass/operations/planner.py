@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from windlass.argo.cd.root_application import RootApplication
+    from windlass.core.platform.model.annotations import AnnotatedPlatform
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
     from windlass.core.platform.model.snapshots import Snapshot
@@ -107,28 +108,32 @@ async def plan_run(
     request: RunRequest,
     applications: ApplicationsByKey,
     *,
-    platform: Platform | None = None,
+    annotated: AnnotatedPlatform | None = None,
     taken_at: datetime | None = None,
     objects: PresentObjects = NO_OBJECTS,
 ) -> PlannedRun:
     """Plan from these Applications.
 
-    `platform`: from `annotated_platform`, if it is known already. `taken_at`: when they were listed, if not now.
+    `annotated`: from `annotated_platform`, if it is known already. `taken_at`: when they were listed, if not now.
     `objects`: all objects of the cluster, which a teardown needs.
     """
-    platform = platform or annotated_platform(cluster, request, applications)
-    names = request.platform.graph.names
+    annotated = annotated or annotated_platform(cluster, request, applications)
+    platform, names = annotated.platform, request.platform.graph.names
     observation = await build_observation(cluster, request.platform, names, taken_at or cluster.now(), applications)
     if request.action is Action.TEARDOWN:
         seen = _TeardownView(applications, objects, cluster.argocd_namespace)
-        return _plan_teardown(request, platform, observation.snapshot, seen)
-    unchanged = plans.seemingly_unchanged(platform, observation.snapshot, request.scope)
-    snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)
-    return _plan_deploy(request, platform, snapshot, applications, cluster.argocd_namespace)
+        planned = _plan_teardown(request, platform, observation.snapshot, seen)
+    else:
+        unchanged = plans.seemingly_unchanged(platform, observation.snapshot, request.scope)
+        snapshot, _ = await assess_snapshot(cluster, platform, observation, unchanged)
+        planned = _plan_deploy(request, platform, snapshot, applications, cluster.argocd_namespace)
+    return replace(planned, warnings=(*annotated.notices, *planned.warnings))
 
 
-def annotated_platform(cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey) -> Platform:
-    """The platform with the dependencies that annotations add; raises `InvalidInput` if they are invalid."""
+def annotated_platform(
+    cluster: ObservedCluster, request: RunRequest, applications: ApplicationsByKey
+) -> AnnotatedPlatform:
+    """The platform with the dependencies that annotations add."""
     annotated = annotated_dependencies(cluster, request.platform, applications)
     return merge_annotations(request.platform, annotated, request.explicit_dependencies)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from windlass.core.platform.identity import ClusterIdentity
-    from windlass.core.platform.model.applications import Platform
+    from windlass.core.platform.model.annotations import AnnotatedPlatform
     from windlass.core.platform.reporting.reports import Report
     from windlass.core.platform.teardown.inventory import PresentObjects
     from windlass.operations.planner import PlannedRun, RunRequest
@@ -52,13 +52,15 @@ class Run:
             async with self.live.watch(), self.control.stop_after(self.context.timeout):
                 yield
 
-    async def plan(self, platform: Platform | None = None, objects: PresentObjects = NO_OBJECTS) -> PlannedRun:
+    async def plan(
+        self, annotated: AnnotatedPlatform | None = None, objects: PresentObjects = NO_OBJECTS
+    ) -> PlannedRun:
         """Plan from the Applications as they are now.
 
-        `platform`: with its annotations, if they were read before. `objects`: all of the cluster, for a teardown.
+        `annotated`: the platform, if annotations were read before. `objects`: all of the cluster, for a teardown.
         """
         applications = self.live.applications.view
-        return await plan_run(self.context.cluster, self.request, applications, platform=platform, objects=objects)
+        return await plan_run(self.context.cluster, self.request, applications, annotated=annotated, objects=objects)
 
     async def check_identity(self) -> None:
         """Refuse a cluster that is recorded as another one, or not that of the plan, before anything is written."""

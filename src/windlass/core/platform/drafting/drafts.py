@@ -17,9 +17,9 @@ from windlass.core.platform.drafting.ownership import (
     ObservedApplicationSet,
     build_ownership,
 )
-from windlass.core.platform.model.annotations import DEPENDS_ON
-from windlass.core.platform.model.cycles import find_cycles
-from windlass.core.platform.model.graphs import Cycle, Graph
+from windlass.core.platform.model.annotations import DEPENDS_ON, MAX_NAMES_SHOWN, MAX_NOTICES, cycle_text
+from windlass.core.platform.model.cycles import closing_additions, cycle_through
+from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.node_names import MAX_NAME_LENGTH, unique_name
 
 if TYPE_CHECKING:
@@ -224,36 +224,43 @@ def _add_annotations(
 ) -> dict[str, list[str]]:
     """Add dependencies from annotations, except unknown names and those that close a cycle; return what is omitted."""
     omitted: dict[str, list[str]] = {}
-    annotated_edges: list[Edge] = []
+    added: dict[str, set[str]] = {}
     for application in context.inventory.applications:
         name = context.names[application.ref]
-        for reference in application.depends_on or ():
-            if dependency := _resolve_reference(reference, application.ref, context):
-                annotated_edges.append((name, dependency))
-            else:
-                what = f"{DEPENDS_ON} names {reference[:MAX_NAME_LENGTH]!r}, which is no Application here"
-                omitted.setdefault(name, []).append(what)
-    is_acyclic = not find_cycles(
-        _sorted_dependencies(_node_dependencies(context.members, (), [*_all_edges(dependencies), *annotated_edges]))
-    )
-    for name, dependency in annotated_edges:
-        is_new = dependency not in dependencies[name]
-        dependencies[name].add(dependency)
-        cycles = () if is_acyclic or not is_new else find_cycles(_sorted_dependencies(dependencies))
-        if cycles:
-            dependencies[name].discard(dependency)
-            omitted.setdefault(name, []).append(f"{DEPENDS_ON} names {dependency}, but {Cycle(cycles[0])}")
-        else:
+        resolved = {each: _resolve_reference(each, application.ref, context) for each in application.depends_on or ()}
+        added[name] = {node for node in resolved.values() if node}
+        unknown = [each[:MAX_NAME_LENGTH] for each, node in resolved.items() if not node]
+        if unknown:
+            lines = [f"names {each!r}, which is no Application here" for each in unknown[:MAX_NAMES_SHOWN]]
+            omitted[name] = _annotation_lines(lines, len(unknown))
+    closing = closing_additions(dependencies, added)
+    for name, needed in added.items():
+        kept = needed.difference(closing.get(name, ()))
+        dependencies[name] |= kept
+        for dependency in kept:
             edges.setdefault((name, dependency), f"annotation {DEPENDS_ON}")
+    for name, lines in _cycle_lines(closing, dependencies):
+        omitted[name] = [*omitted.get(name, ()), *lines]
     return omitted
 
 
-def _all_edges(dependencies: Mapping[str, set[str]]) -> Iterator[Edge]:
-    return ((name, dependency) for name, needed in dependencies.items() for dependency in needed)
+def _cycle_lines(
+    closing: Mapping[str, tuple[str, ...]], dependencies: Mapping[str, set[str]]
+) -> Iterator[tuple[str, list[str]]]:
+    """What is omitted because of a cycle; the first cycles are shown, because finding each costs a search."""
+    ordered = {name: sorted(needed) for name, needed in dependencies.items()}
+    for number, (name, needed) in enumerate(closing.items()):
+        lines = []
+        for dependency in needed[:MAX_NAMES_SHOWN]:
+            cycle = cycle_through(name, dependency, ordered) if number < MAX_NOTICES else (name, "...", name)
+            lines.append(f"names {dependency}, but dependencies go round in a circle: {cycle_text(cycle)}")
+        yield name, _annotation_lines(lines, len(needed))
 
 
-def _sorted_dependencies(dependencies: Mapping[str, set[str]]) -> Mapping[str, list[str]]:
-    return {name: sorted(needed) for name, needed in dependencies.items()}
+def _annotation_lines(lines: list[str], count: int) -> list[str]:
+    """Lines about names in an annotation, and how many more there are."""
+    rest = [f"{DEPENDS_ON}: {count - len(lines)} more names are left out"] if count > len(lines) else []
+    return [*(f"{DEPENDS_ON} {line}" for line in lines), *rest]
 
 
 def _resolve_reference(reference: str, declared_by: ArgoRef, context: _DraftContext) -> str | None:

@@ -1,23 +1,39 @@
-"""Dependencies from annotations of Applications, merged into those of the platform file. The file takes precedence."""
+"""Dependencies from annotations of Applications, merged into those of the platform file. The file takes precedence.
+
+Whoever may edit an Application writes these, so what is wrong in them is ignored with a notice and never stops a run.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.model.applications import ApplicationRef
-from windlass.core.platform.model.graphs import Cycle, Graph, graph_problems
+from windlass.core.platform.model.cycles import closing_additions, cycle_through
+from windlass.core.platform.model.graphs import Graph
 from windlass.core.platform.model.node_names import MAX_NAME_LENGTH
 from windlass.core.platform.model.suggestions import did_you_mean
-from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from windlass.core.platform.model.applications import Platform
 
 DEPENDS_ON = "windlass.dev/depends-on"
 """Comma-separated names of nodes, or of Applications as `[namespace/]name`."""
+MAX_NOTICES = 20  # Applications whose annotation gets a notice of its own
+MAX_NAMES_SHOWN = 3  # ignored names in one notice
+MAX_SHOWN_LENGTH = 80  # characters of an ignored name
+MAX_CYCLE_LENGTH = 8  # names of a cycle that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedPlatform:
+    """A platform with the dependencies that annotations add, and what was ignored in them."""
+
+    platform: Platform
+    notices: tuple[str, ...] = ()
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -26,31 +42,69 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 def merge_annotations(
     platform: Platform, annotations: Mapping[str, tuple[str, ...]], explicit_dependencies: Collection[str]
-) -> Platform:
-    """The platform with the dependencies that annotations add.
+) -> AnnotatedPlatform:
+    """Add the dependencies that annotations name, except unknown nodes and dependencies that would close a cycle.
 
     `annotations` holds the references in the annotation of each node. Annotations are ignored for the nodes in
     `explicit_dependencies`, whose `dependsOn` the platform file gives, even if it is empty; dependencies of a whole
-    stack always apply. Raises one `InvalidInput` that lists all problems. A run calls this once, after it has observed
-    the cluster and before it plans.
+    stack always apply. A run calls this once, after it has observed the cluster and before it plans.
     """
-    nodes = _nodes_by_reference(platform)
-    dependencies = {name: list(needed) for name, needed in platform.graph.dependencies.items()}
-    added: dict[str, list[str]] = {}
-    problems = []
-    for name in sorted(annotations.keys() - set(explicit_dependencies)):
-        for reference in annotations[name]:
-            if reference in nodes:
-                added.setdefault(name, []).append(nodes[reference])
-            else:
-                what = f"{_annotation_location(platform, name)}: there is no node {reference[:MAX_NAME_LENGTH]!r}"
-                problems.append((what, did_you_mean(reference, platform.applications.keys() - {name})))
-    for name, extra in added.items():
-        dependencies[name] += extra
-    problems += _cycle_problems(platform, dependencies, added)
-    if problems:
-        raise _invalid_annotations(problems)
-    return replace(platform, graph=Graph.build(dependencies)) if added else platform
+    merge = _AnnotationMerge(platform, annotations.keys() - set(explicit_dependencies), annotations)
+    return AnnotatedPlatform(merge.platform, tuple(merge.notices()))
+
+
+def cycle_text(path: tuple[str, ...]) -> str:
+    """The cycle on one line, without its middle if it is long."""
+    if len(path) > MAX_CYCLE_LENGTH:
+        path = (*path[: MAX_CYCLE_LENGTH // 2], "...", *path[-MAX_CYCLE_LENGTH // 2 :])
+    return " -> ".join(path)
+
+
+class _AnnotationMerge:
+    """Thousands of names in thousands of annotations cost one pass; only those that are shown cost more."""
+
+    def __init__(self, platform: Platform, names: Iterable[str], annotations: Mapping[str, tuple[str, ...]]) -> None:
+        nodes = _nodes_by_reference(platform)
+        self._file = platform
+        self._references = {name: annotations[name] for name in sorted(names)}
+        self._nodes = nodes
+        added = {
+            name: frozenset(nodes[each] for each in references if each in nodes)
+            for name, references in self._references.items()
+        }
+        self._closing = closing_additions(platform.graph.dependencies, added)
+        kept = {name: needed.difference(self._closing.get(name, ())) for name, needed in added.items()}
+        self.platform = platform
+        if any(kept.values()):
+            dependencies = platform.graph.dependencies.items()
+            graph = Graph.build({name: (*needed, *kept.get(name, ())) for name, needed in dependencies})
+            self.platform = replace(platform, graph=graph)
+
+    def notices(self) -> list[str]:
+        ignored = {name: rejected for name in self._references if (rejected := self._rejected(name))}
+        notices = [self._notice(name, ignored[name]) for name in islice(ignored, MAX_NOTICES)]
+        if more := len(ignored) - len(notices):
+            notices.append(f"names in the annotation {DEPENDS_ON} of {more} more Applications are ignored")
+        return notices
+
+    def _rejected(self, name: str) -> list[str]:
+        closing = frozenset(self._closing.get(name, ()))
+        return [each for each in self._references[name] if each not in self._nodes or self._nodes[each] in closing]
+
+    def _notice(self, name: str, rejected: list[str]) -> str:
+        problems = [self._problem(name, reference) for reference in rejected[:MAX_NAMES_SHOWN]]
+        if more := len(rejected) - len(problems):
+            problems.append(f"{more} more names are ignored")
+        target = self._file.applications[name].target
+        return f"annotation {DEPENDS_ON} of Application {target}: {'; '.join(problems)}"
+
+    def _problem(self, name: str, reference: str) -> str:
+        shown = repr(reference[:MAX_SHOWN_LENGTH])
+        if reference in self._nodes:
+            cycle = cycle_through(name, self._nodes[reference], self.platform.graph.dependencies)
+            return f"{shown} is ignored, because it would close the cycle {cycle_text(cycle)}"
+        hint = did_you_mean(reference[:MAX_NAME_LENGTH], self._file.applications.keys() - {name})
+        return f"{shown} is ignored, because there is no such node" + (f" ({hint})" if hint else "")
 
 
 def _nodes_by_reference(platform: Platform) -> Mapping[str, str]:
@@ -58,28 +112,3 @@ def _nodes_by_reference(platform: Platform) -> Mapping[str, str]:
     applications = platform.applications.items()
     targets = {str(node.target): name for name, node in applications if isinstance(node.target, ApplicationRef)}
     return targets | {name: name for name in platform.applications}
-
-
-def _cycle_problems(
-    platform: Platform, dependencies: Mapping[str, list[str]], added: Mapping[str, list[str]]
-) -> Iterator[tuple[str, str]]:
-    """The platform file alone has no cycles, so every cycle contains a dependency that an annotation added."""
-    for problem in graph_problems(dependencies):
-        assert isinstance(problem, Cycle)
-        pairs = zip(problem.path, problem.path[1:], strict=False)
-        name = next(name for name, dependency in pairs if dependency in added.get(name, ()))
-        yield (
-            f"{_annotation_location(platform, name)}: {problem}",
-            "remove a name there, or give dependsOn in the platform file",
-        )
-
-
-def _annotation_location(platform: Platform, name: str) -> str:
-    return f"annotation {DEPENDS_ON} of Application {platform.applications[name].target}"
-
-
-def _invalid_annotations(problems: list[tuple[str, str]]) -> InvalidInput:
-    if len(problems) == 1:
-        return InvalidInput(problems[0][0], hint=problems[0][1])
-    lines = "".join(f"\n  {what} ({hint})" if hint else f"\n  {what}" for what, hint in problems)
-    return InvalidInput(f"{len(problems)} mistakes in annotations of Applications{lines}")

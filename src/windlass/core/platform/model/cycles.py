@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import reduce
+from graphlib import TopologicalSorter
+from operator import or_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 
 def find_cycles(dependencies: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
@@ -21,7 +24,72 @@ def find_cycles(dependencies: Mapping[str, Sequence[str]]) -> tuple[tuple[str, .
     return tuple(cycles)
 
 
-def _cycle_candidates(dependencies: Mapping[str, Sequence[str]]) -> set[str]:
+def closing_additions(
+    dependencies: Mapping[str, Collection[str]], additions: Mapping[str, Collection[str]]
+) -> Mapping[str, tuple[str, ...]]:
+    """The additions to an acyclic graph that must be dropped to keep it acyclic; which ones depends on names alone.
+
+    Each of them closes a cycle with what is kept.
+    """
+    merged = {name: {*needed, *additions.get(name, ())} for name, needed in dependencies.items()}
+    candidates = _cycle_candidates(merged)
+    graph = {name: candidates.intersection(dependencies[name]) for name in candidates}
+    added = {name: candidates.intersection(additions.get(name, ())) - graph[name] for name in candidates}
+    search = _AdditionSearch(graph, added)
+    for name in sorted(candidates):
+        search.visit(name)
+    return {name: tuple(closing) for name, closing in sorted(search.dropped.items())}
+
+
+def cycle_through(name: str, dependency: str, dependencies: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The shortest cycle in which the name depends on this dependency; empty if there is none."""
+    return _shortest_cycle(name, {**dependencies, name: (dependency,)}, dependencies.keys())
+
+
+class _AdditionSearch:
+    """A search in depth through an acyclic graph and additions to it: one pass, however many additions there are.
+
+    The path leads from a root to the node that is visited, along edges that are kept. An addition is dropped if the
+    graph leads from its end back to the path. So no node is entered from which the graph leads to the path, and no edge
+    of the graph itself ever closes a cycle.
+    """
+
+    def __init__(self, graph: Mapping[str, Collection[str]], additions: Mapping[str, Collection[str]]) -> None:
+        self.dropped: dict[str, list[str]] = {}
+        self._graph = graph
+        self._additions = additions
+        self._bits = {name: 1 << index for index, name in enumerate(graph)}
+        self._reach: dict[str, int] = {}
+        """The nodes to which the graph leads from each node, and the node itself, as bits."""
+        for name in TopologicalSorter(graph).static_order():
+            self._reach[name] = reduce(or_, (self._reach[each] for each in graph[name]), self._bits[name])
+        self._visited: set[str] = set()
+        self._path_bits = 0
+
+    def visit(self, root: str) -> None:
+        path = [] if root in self._visited else [self._enter(root)]
+        while path:
+            name, edges = path[-1]
+            dependency = next((each for each in edges if self._is_next(name, each)), None)
+            if dependency is None:
+                path.pop()
+                self._path_bits ^= self._bits[name]
+            else:
+                path.append(self._enter(dependency))
+
+    def _enter(self, name: str) -> tuple[str, Iterator[str]]:
+        self._visited.add(name)
+        self._path_bits |= self._bits[name]
+        return name, iter(sorted((*self._graph[name], *self._additions[name])))
+
+    def _is_next(self, name: str, dependency: str) -> bool:
+        if self._reach[dependency] & self._path_bits:
+            self.dropped.setdefault(name, []).append(dependency)
+            return False
+        return dependency not in self._visited
+
+
+def _cycle_candidates(dependencies: Mapping[str, Collection[str]]) -> set[str]:
     """The nodes left after repeatedly removing those without dependencies, then those without dependents."""
     dependents: dict[str, list[str]] = {name: [] for name in dependencies}
     for name, needed in dependencies.items():
@@ -42,7 +110,9 @@ def _cycle_candidates(dependencies: Mapping[str, Sequence[str]]) -> set[str]:
     return candidates
 
 
-def _shortest_cycle(start: str, dependencies: Mapping[str, Sequence[str]], candidates: set[str]) -> tuple[str, ...]:
+def _shortest_cycle(
+    start: str, dependencies: Mapping[str, Sequence[str]], candidates: Collection[str]
+) -> tuple[str, ...]:
     """The shortest path from a name back to itself, with the name at both ends; empty if there is none."""
     predecessors: dict[str, str] = {}
     queue = deque([start])
