@@ -176,7 +176,7 @@ class Witness:
             return "its Application does not exist"
         status = application.get("status") or {}
         is_running = (status.get("operationState") or {}).get("phase") in {"Running", "Terminating"}
-        if application.get("operation") and (is_running or not is_by_another_client(application["operation"])):
+        if application.get("operation") or is_running:
             return "an operation is in progress"
         sync, health = ((status.get(name) or {}).get("status") for name in ("sync", "health"))
         is_good = health == "Healthy" and (sync == "Synced" or has_moved)
