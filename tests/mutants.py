@@ -178,7 +178,7 @@ MUTANTS = (
     ),
     Mutant(
         "refreshes what cannot move", "INV-6", "operations/run/live_applications.py",
-        "        return {key for key in existing if parse_application(applications[key]).has_mutable_revision}",
+        "        return {key for key in existing if applications[key].state.has_mutable_revision}",
         "        return set(existing)",
         AGAIN,
     ),

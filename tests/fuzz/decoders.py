@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.kube.scripted_server import ScriptedServer
-from windlass.argo.cd.applications import Application, parse_application
+from windlass.argo.cd.applications import Application
 from windlass.cli.plan_files import parse_plan
 from windlass.errors import InvalidInput, WindlassError
 from windlass.kube import yaml_documents
@@ -78,7 +78,7 @@ def _decode_watch_of_anything(content: bytes) -> object:
 
 def _decode_application(content: bytes) -> object:
     async def get(reader: KubeReader) -> object:
-        return parse_application(await reader.get(APPLICATIONS.named("a", "argocd"), Application)).health
+        return (await reader.get(APPLICATIONS.named("a", "argocd"), Application)).state.health
 
     return _ask(content, get)
 

@@ -14,7 +14,7 @@ from tests.operations.test_one_assessment import deployed, pinned, reads, valida
 from tests.run_contexts import run_context
 from tests.sandbox.controllers.clusters import run, set_clock_ahead, world
 from tests.sandbox.controllers.objects import config, workload
-from windlass.argo.cd.applications import Application, parse_application
+from windlass.argo.cd.applications import Application
 from windlass.core.platform import freshness, gates
 from windlass.core.platform.gate_values import GateTarget, Open, Wait
 from windlass.core.platform.model.applications import ApplicationRef, NodeTiming
@@ -181,4 +181,4 @@ def test_what_was_never_compared_has_no_age() -> None:
 )
 def test_argo_cds_last_write_is_that_of_the_owner_of_the_comparison(fields: list[Any], expected: Any) -> None:
     body = {"metadata": {"name": "web", "managedFields": fields}}
-    assert parse_application(msgspec.convert(body, Application)).written_at == expected
+    assert msgspec.convert(body, Application).state.written_at == expected

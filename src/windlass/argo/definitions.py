@@ -41,6 +41,7 @@ class Definitions:
     def __init__(self, objects: ArgoObjects) -> None:
         self._objects = objects
         self._links: dict[ArgoRef, _Link] = {}
+        self._parsed: dict[ArgoRef, ParentApplication] = {}
         for key, application in sorted(objects.applications.items()):
             self._add_children(_application_ref(key), application)
         for key, application in objects.applications.items():
@@ -72,8 +73,10 @@ class Definitions:
         link = self._links.get(child)
         if link is None or link.parent in below:
             return None
+        if link.parent not in self._parsed:
+            self._parsed[link.parent] = self._parse(link.parent)
         return replace(
-            self._parse(link.parent),
+            self._parsed[link.parent],
             is_child_in_sync=link.is_child_in_sync,
             defines_child=link.defines_child,
             parent=self._parent(link.parent, below | {child}),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
 from windlass.argo.cd.application_watch import POLL_INTERVAL
-from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application
 from windlass.argo.cd.sync_step import SyncContext, SyncSteps
 from windlass.argo.dependency_checks import DependencyChecks
 from windlass.core.log_lines import Level, LogLine
@@ -317,5 +317,5 @@ def _is_compared(root: Application | None, version: int) -> bool:
     """Whether Argo CD compared the root after it was written at `version`; an older comparison says nothing."""
     if root is None or int(root.metadata.resource_version) <= version:
         return False
-    state = parse_application(root)
+    state = root.state
     return bool(state.revisions) and state.compared_sources == state.sources

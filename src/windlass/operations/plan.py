@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.applications import APPLICATIONS, Application, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application
 from windlass.core.platform.documents import to_json
 from windlass.core.platform.gate_values import Reason, abbreviate
 from windlass.core.platform.model import scopes
@@ -108,7 +108,7 @@ def _comparison_notices(
     keys = {root_key} | {(parents[name].namespace, parents[name].name) for name in selected if name in parents}
     notices = []
     for key in sorted(keys & applications.keys()):
-        state = parse_application(applications[key])
+        state = applications[key].state
         if key == root_key or state.has_mutable_revision:
             compared = f"compared at {to_json(state.reconciled_at)}" if state.reconciled_at else "never compared"
             notices.append(f"{'/'.join(key)} is planned as of {abbreviate(state.revisions)}, {compared}")

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_applications
-from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application, NotServed
 from windlass.argo.gate_evaluation import evaluate_with_objects
 from windlass.core.platform import gates
 from windlass.core.platform.gate_values import Failed, GateHistory, GateTarget, Open, Reason, Wait, abbreviate
@@ -138,7 +138,7 @@ async def _record_next_update(cluster: ObservedCluster, progress: _WaitProgress)
     if isinstance(update, KubeError):
         return update
     progress.application = update
-    state, now = parse_application(update) if update else None, cluster.now()
+    state, now = update.state if update else None, cluster.now()
     progress.history = progress.history or gates.start_history(state, now)
     has_failed_operation = state is not None and _has_failed_operation(state)
     progress.failed_since = (progress.failed_since or now) if has_failed_operation else None
@@ -151,7 +151,7 @@ async def _evaluate(cluster: ObservedCluster, request: WaitRequest, progress: _W
     if application is None:
         has_existed = history.initial is not None or bool(history.earlier_revisions)
         return Failed(Reason.ABSENT, "it was deleted") if has_existed else Wait(Reason.ABSENT, "it does not exist yet")
-    state = parse_application(application)
+    state = application.state
     revisions = _revisions_to_await(request.revisions, state)
     target = GateTarget(revisions, state.sources, NODE_TIMING)
     decision, progress.history = await evaluate_with_objects(

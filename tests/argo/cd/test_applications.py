@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from windlass.argo.cd import application_resources, applications
+from windlass.argo.cd import application_resources
 from windlass.argo.cd.applications import MIN_TIME, RUN_ID_KEY, Application
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import (
@@ -34,7 +34,7 @@ SOURCE = {"repoURL": "https://git.test/apps.git", "path": "web", "targetRevision
 
 def parsed(**parts: Any) -> ApplicationState:
     meta = {"name": "web", "namespace": "argocd", **parts.pop("metadata", {})}
-    return applications.parse_application(msgspec.convert({"metadata": meta, **parts}, Application))
+    return msgspec.convert({"metadata": meta, **parts}, Application).state
 
 
 def operated(**state: Any) -> Operation | None:
@@ -234,7 +234,7 @@ def recorded() -> Iterator[Any]:
 
 
 def test_every_recorded_state_is_understood() -> None:
-    states = [applications.parse_application(msgspec.convert(each, Application)) for each in recorded()]
+    states = [msgspec.convert(each, Application).state for each in recorded()]
     assert len(states) > 100
     assert {state.health for state in states} >= {Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED, Health.MISSING}
     assert {state.operation.phase for state in states if state.operation} == set(OperationPhase)
@@ -258,7 +258,7 @@ def test_any_part_may_be_null() -> None:
     whole = copy.deepcopy({part: richest[part] for part in richest if part != "metadata"})
     for holder, key in holes(whole):
         kept, holder[key] = holder[key], None
-        state = applications.parse_application(msgspec.convert({"metadata": {"name": "web"}, **whole}, Application))
+        state = msgspec.convert({"metadata": {"name": "web"}, **whole}, Application).state
         assert isinstance(state, ApplicationState)
         holder[key] = kept
 

@@ -12,7 +12,6 @@ from windlass.argo.cd.applications import (
     ManagedResource,
     ObjectKey,
     ResourceResult,
-    parse_application,
     resource_kind,
 )
 from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, ResourceKind, SyncStatus
@@ -81,7 +80,7 @@ def parse_own_state(application: Application, nodes: Container[ObjectKey]) -> Ap
 
     If only such nodes are out of sync, it is Synced, and an operation that did not succeed was about them.
     """
-    state = parse_application(application)
+    state = application.state
     is_out_of_sync = state.sync is SyncStatus.OUT_OF_SYNC and out_of_sync_resources(application, exclude=())
     if not is_out_of_sync or out_of_sync_resources(application, exclude=nodes):
         return state

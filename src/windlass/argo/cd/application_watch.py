@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey
 from windlass.kube.client.reflectors import Reflector
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ApplicationWatch:
 
     @property
     def state(self) -> ApplicationState | None:
-        return None if self.current is None else parse_application(self.current)
+        return None if self.current is None else self.current.state
 
     def enqueue(self, application: Application | None) -> None:
         self._queue.put_nowait(application)

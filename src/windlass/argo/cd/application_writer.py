@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application, requested_run_id
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, requested_run_id
 from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, has_cascade_finalizer
 from windlass.argo.cd.sync_requests import sync_operation
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
@@ -61,7 +61,7 @@ class ApplicationWriter:
 
     async def end_operation(self, application: Application) -> Application:
         """Terminate the running operation, or withdraw a request that Argo CD has not started."""
-        operation = parse_application(application).operation
+        operation = application.state.operation
         if operation is None or operation.is_finished:
             return await self._patch(application, {"operation": None})
         # Applications have no status subresource; writing the phase is the only way to terminate an operation.

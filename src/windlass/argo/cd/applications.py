@@ -7,6 +7,7 @@ one.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -204,7 +205,7 @@ class _AppMeta(ObjectMeta, frozen=True, gc=False):
     managed_fields: list[_FieldOwner] | None = None
 
 
-class Application(TypedObject, frozen=True, gc=False):
+class Application(TypedObject, frozen=True, gc=True, dict=True):
     metadata: _AppMeta
     spec: _AppSpec | None = None
     status: _AppStatus | None = None
@@ -216,8 +217,12 @@ class Application(TypedObject, frozen=True, gc=False):
         text = self.metadata.resource_version
         return int(text) if text.isdecimal() else 0
 
+    @cached_property
+    def state(self) -> ApplicationState:
+        return _parse_state(self)
 
-def parse_application(application: Application) -> ApplicationState:
+
+def _parse_state(application: Application) -> ApplicationState:
     spec = application.spec or _AppSpec()
     status = application.status or _NO_STATUS
     sync, health = status.sync or _SyncStatus(), status.health or _HealthStatus()
@@ -250,7 +255,7 @@ def parse_application(application: Application) -> ApplicationState:
 
 def parse_parent(application: Application) -> ParentApplication:
     """The Application as a parent, without what depends on the child."""
-    state = parse_application(application)
+    state = application.state
     return ParentApplication(
         application.metadata.namespace,
         application.metadata.name,

@@ -9,7 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import failed_resources, resource_addresses
-from windlass.argo.cd.applications import is_remote, parse_application
+from windlass.argo.cd.applications import is_remote
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
@@ -50,7 +50,7 @@ async def diagnose_application(reader: KubeReader, application: Application) -> 
 
 def _argocd_problems(application: Application) -> Iterator[str]:
     """Conditions and sync failures that Argo CD reports in the status."""
-    state = parse_application(application)
+    state = application.state
     for condition in state.conditions:
         yield f"condition {condition.type}: {_one_line(condition.message)}"
     for kind, name, message in failed_resources(application):

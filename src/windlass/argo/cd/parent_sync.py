@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_sync_result
-from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, parse_application, requested_run_id
+from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, requested_run_id
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.core.platform.gate_values import abbreviate
 from windlass.core.platform.model.snapshots import OperationPhase, ParentApplication
@@ -90,7 +90,7 @@ class ParentSync:
         while self._now() - started < PARENT_SYNC_TIMEOUT:
             if watch.current is None:
                 return children, "it does not exist"
-            state = parse_application(watch.current)
+            state = watch.current.state
             if is_written and not state.operation_requested:
                 is_new_operation = state.operation != previous_operation
                 is_ours = state.operation is not None and state.operation.run_id == self._run_id
@@ -133,7 +133,7 @@ def _operation_resources(application: Application) -> list[RawObject]:
 
 def _child_failure(parent: Application, child: ObjectKey) -> str:
     """Why the operation did not sync this child; empty if it did, whatever became of the others."""
-    operation = parse_application(parent).operation
+    operation = parent.state.operation
     assert operation is not None
     status, message = child_sync_result(parent, child)
     if status == "Synced":

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_watch import POLL_INTERVAL
-from windlass.argo.cd.applications import APPLICATIONS, ObjectKey, parse_application
+from windlass.argo.cd.applications import APPLICATIONS, ObjectKey
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
     application_subtree,
@@ -173,10 +173,10 @@ class _NodeRemoval:
         """
         if application is None:
             return frozenset(self.context.left_behind.get(self.node.name, ()))
-        if parse_application(application).is_remote:
+        if application.state.is_remote:
             return frozenset()
         members = application_subtree(application, self.context.applications.view, self.node_keys)
-        members = [member for member in members if not parse_application(member).is_remote]
+        members = [member for member in members if not member.state.is_remote]
         keys = frozenset().union(*(managed_resource_keys(member) for member in members))
         keys -= {target_namespace_key(member) for member in members if creates_namespace(member)}
         return frozenset(item for item in keys if not item.is_crd and not self._is_node(item))
@@ -253,7 +253,7 @@ class _NodeRemoval:
         for member in application_subtree(application, self.context.applications.view, self.node_keys):
             if member is not application:
                 await self.context.writer.add_cascade_finalizer(member)
-        if parse_application(application).operation_requested:
+        if application.state.operation_requested:
             application = await self.context.writer.end_operation(application)  # otherwise Argo CD waits for it
         await self.context.writer.delete_application(application)
         self.requested_uids |= {application.metadata.uid}
@@ -294,7 +294,7 @@ class _NodeRemoval:
         """State of the Application or, once that is gone, of its remaining objects; `None` if nothing is left."""
         if watch.current is not None:
             self.remaining = (*sorted(resources), application_resource_key(object_key(watch.current)))
-            return parse_application(watch.current)
+            return watch.current.state
         if not resources:
             return None
         try:
@@ -311,7 +311,7 @@ class _NodeRemoval:
 
     def _with_verification(self, decision: Open, application: Application | None) -> Open:
         """Record that the removal is unverified if the objects are in another cluster."""
-        is_remote = application is not None and parse_application(application).is_remote
+        is_remote = application is not None and application.state.is_remote
         return Open(replace(decision.evidence, is_directly_verified=not is_remote))
 
     def _describe(self, detail: str) -> str:

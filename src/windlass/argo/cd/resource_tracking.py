@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_applications
-from windlass.argo.cd.applications import APPLICATIONS, parse_application
+from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.ownership import APPLICATION_SETS
 from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
 from windlass.core.platform.teardown.parents import ParentObject
@@ -52,7 +52,7 @@ def has_cascade_finalizer(application: Application) -> bool:
 def target_namespace(application: Application) -> str:
     """The namespace of this cluster it deploys to; empty if it has none or deploys to another cluster."""
     destination = application.spec.destination if application.spec else None
-    is_local = destination is not None and not parse_application(application).is_remote
+    is_local = destination is not None and not application.state.is_remote
     return (destination.namespace or "") if destination and is_local else ""
 
 
@@ -98,7 +98,7 @@ def parent_objects(applications: Mapping[ObjectKey, Application]) -> list[Parent
                 ParentObject(
                     application_resource_key(key),
                     frozenset(child_keys) - {application_resource_key(key)},
-                    parse_application(application).is_automated,
+                    application.state.is_automated,
                 )
             )
         for owner in application.metadata.owner_references:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_applications, parse_own_state, resources_to_sync
 from windlass.argo.cd.application_watch import POLL_INTERVAL
-from windlass.argo.cd.applications import ObjectKey, parse_application, requested_run_id
+from windlass.argo.cd.applications import ObjectKey, requested_run_id
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.argo.cd.sync_requests import SyncRequest
 from windlass.argo.gate_evaluation import evaluate_with_objects
@@ -343,7 +343,7 @@ class _SyncAttempt:
         self, watch: ApplicationWatch, history: GateHistory, revisions: tuple[str, ...], run_id: str
     ) -> Open | Failed:
         assert watch.current is not None
-        target = GateTarget(revisions, parse_application(watch.current).sources, self._node.timing, run_id or None)
+        target = GateTarget(revisions, watch.current.state.sources, self._node.timing, run_id or None)
         while True:
             now = self._context.now()
             latest = gates.extend_history(history, self._own_state(watch.current), now)

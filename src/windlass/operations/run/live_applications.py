@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd import root_application
 from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.application_watch import ApplicationsWatch
-from windlass.argo.cd.applications import NotServed, parse_application, requested_run_id
+from windlass.argo.cd.applications import NotServed, requested_run_id
 from windlass.argo.cd.diagnostics import diagnose_application
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.applications import ApplicationRef
@@ -92,7 +92,7 @@ class LiveApplications:
         if not isinstance(target, ApplicationRef):
             return await self.read_resource(target)
         application = self.applications.view.get(target.key(self._context.argocd_namespace))
-        return parse_application(application) if application is not None else None
+        return application.state if application is not None else None
 
     async def read_resource(self, ref: ResourceRef) -> ResourceState | None:
         return await read_resource_state(self._cluster, ref)
@@ -117,7 +117,7 @@ class LiveApplications:
             }
             keys |= parents
         existing = (key for key in keys if key in applications)
-        return {key for key in existing if parse_application(applications[key]).has_mutable_revision}
+        return {key for key in existing if applications[key].state.has_mutable_revision}
 
     async def _refresh_application(self, key: ObjectKey) -> None:
         with self.applications.watch(key) as watch:
@@ -186,13 +186,13 @@ class LiveApplications:
 
 
 def _is_terminating(application: Application) -> bool:
-    operation = parse_application(application).operation
+    operation = application.state.operation
     return operation is not None and operation.phase is OperationPhase.TERMINATING
 
 
 def _has_missed_request(application: Application, run_id: str) -> bool:
     """Whether a refresh, or an operation of this run, is requested and Argo CD does not show that it has started."""
-    state = parse_application(application)
+    state = application.state
     if state.is_deleting:
         return False
     is_idle = state.operation is None or state.operation.is_finished

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.applications import APPLICATIONS, parse_application
+from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.ownership import APPLICATION_SETS
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
@@ -184,7 +184,7 @@ def build_inventory(
 
 def _managed_keys(application: Application) -> frozenset[ResourceKey]:
     """Empty for an Application in another cluster: objects of the same name in this cluster are not its own."""
-    return frozenset() if parse_application(application).is_remote else managed_resource_keys(application)
+    return frozenset() if application.state.is_remote else managed_resource_keys(application)
 
 
 def _target_namespaces(applications: Collection[Application]) -> frozenset[str]:
