@@ -2,7 +2,7 @@
 
 A row is a name, the invariant, the file, the line as it is, the line as it would be wrong, and the test that must fail:
 a file below tests/, a test in one, or `seeds`, which plays seeds of the simulation until one is wrong (`seeds:NAME`:
-all of them with this dimension).
+all of them with this dimension; `seeds:NAME:NAME`: with these).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.mutant_rows.definitions import DEFINITION_MUTANTS
 from tests.mutant_rows.edges import EDGE_MUTANTS
 from tests.mutant_rows.health import HEALTH_MUTANTS
 from tests.mutant_rows.order import ORDER_MUTANTS
-from tests.mutant_rows.seeds import SEED_MUTANTS, SEEDS
+from tests.mutant_rows.seeds import SEEDS, seed_mutants
 from tests.mutant_rows.teardown import TEARDOWN_MUTANTS
 
 HERE = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ FRESHNESS = "core/platform/freshness.py"
 LEASE = "kube/leases.py"
 ACCESS = "sandbox/test_access.py"
 
-MUTANTS = (
+WRITTEN_MUTANTS = (
     Mutant(
         "gate ignores freshness", "INV-1", FRESHNESS,
         "        return _missing_comparison(history, Reason.NOT_FRESH, ",
@@ -102,7 +102,6 @@ MUTANTS = (
     *DEFINITION_MUTANTS,
     *EDGE_MUTANTS,
     *ORDER_MUTANTS,
-    *SEED_MUTANTS,
     Mutant(
         "kubeconfig of the developer", "INV-3", "settings/variables.py",
         '    Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),',
@@ -275,6 +274,7 @@ MUTANTS = (
         "test_output_files.py",
     ),
 )  # fmt: skip
+MUTANTS = (*WRITTEN_MUTANTS, *seed_mutants(WRITTEN_MUTANTS))
 
 
 def tested(folder: Path, test: str) -> str:
@@ -305,9 +305,11 @@ def verdict(mutant: Mutant, folder: Path) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("only", nargs="*", help="words: mutants with one of them in name, invariant or file")
+    parser.add_argument("only", nargs="*", help="words: mutants with one of them in name, invariant, file or test")
     words = parser.parse_args().only
-    chosen = [m for m in MUTANTS if not words or any(word in f"{m.name} {m.invariant} {m.file}" for word in words)]
+    chosen = [
+        m for m in MUTANTS if not words or any(word in f"{m.name} {m.invariant} {m.file} {m.test}" for word in words)
+    ]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name in ("src", "tests", "pyproject.toml"):

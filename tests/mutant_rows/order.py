@@ -90,6 +90,12 @@ ORDER_MUTANTS = (
         THIRD_PARTIES,
     ),
     Mutant(
+        "what is shown as synced after a takeover is synced", "INV-2", STEPS,
+        "sync_reason(state, revisions) or (is_overtaken and takeovers.needs_sync(state, revisions))",
+        "sync_reason(state, revisions)",
+        THIRD_PARTIES,
+    ),
+    Mutant(
         "operations go on after the end", "one run", "operations/deploy.py",
         "        await run.live.end_operations(writer)",
         "        pass",

@@ -1,17 +1,42 @@
-"""Mutants that seeds of the simulation kill: no scenario is written for them."""
+"""Mutants that seeds of the simulation kill too: no scenario is written for them."""
 
 from __future__ import annotations
 
-from tests.mutant_rows import Mutant
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tests.mutant_rows import Mutant
 
 SEEDS = "seeds"
-THIRD_PARTIES = f"{SEEDS}:third-parties"
 
-SEED_MUTANTS = (
-    Mutant(
-        "a race repeats for ever", "INV-4", "argo/cd/sync_step.py",
-        "            if not has_raced and is_race(decision):",
-        "            if is_race(decision):",
-        THIRD_PARTIES,
-    ),
-)  # fmt: skip
+DIMENSIONS = {
+    # order
+    "a dependency is judged once": "outages",
+    "a live holder is robbed": "late-writes",
+    "Argo CD's clock counts as the server's": "clocks",
+    "another client's operation opens the gate": "takeovers",
+    "a rollback after the gate is a success": "takeovers",
+    "what is shown as synced after a takeover is synced": "takeovers",
+    # definitions
+    "a race repeats for ever": "third-parties",
+    "a broken parent shows what it defines": "broken-commits",
+    "what left git is unchanged": "broken-commits",
+    "an empty selection is everything": "parents",
+    "a step takes whatever its branch leads to": "approvals",
+    # removal
+    "what cannot be listed is no foreign object": "foreign-objects",
+    "foreign objects are destroyed": "foreign-objects",
+    "a namespace older than its Applications goes": "foreign-objects",
+    "claims are found without their owners": "owned-claims",
+    "a dependent counts by its Application alone": "orphaned",
+}
+"""By name of a mutant that also has a test of its own: the dimensions whose seeds kill it, separated by colons."""
+
+
+def seed_mutants(mutants: Iterable[Mutant]) -> tuple[Mutant, ...]:
+    """The mutants of the table above, with seeds as their test."""
+    by_name = {mutant.name: mutant for mutant in mutants}
+    return tuple(replace(by_name[name], test=f"{SEEDS}:{dimensions}") for name, dimensions in DIMENSIONS.items())

@@ -12,7 +12,7 @@ import pytest
 from tests.operations.test_dependency_checks import failures, run_beside, show, synced
 from tests.operations.test_deploy import attempts, patient, results
 from tests.simulation.play import Play, acted
-from tests.simulation.scenarios import APPLICATIONS, Act, newer, told
+from tests.simulation.scenarios import APPLICATIONS, Act, Event, Part, newer, told
 from windlass.core.platform.events import NodeWaiting
 from windlass.core.platform.model.applications import Retries
 
@@ -120,6 +120,21 @@ def test_a_termination_by_another_client_is_noticed_and_put_right() -> None:
         assert attempts(ended, "a") == 1
 
     acted(told("a:", has_root=False), work)
+
+
+def test_what_is_shown_right_after_a_rollback_may_predate_it() -> None:
+    """Argo CD compares with its cache: for a while it shows as Synced what was rolled back."""
+    rollback = Event(6.0, "rollback", "a", after_operation=True)
+    first = {"a": Part("a", 1, "")}
+    lagging = told("a", has_root=False, lag=2.5, jitter=0.3, commits=(first, newer(first)))
+
+    async def work(play: Play) -> None:
+        await play.run(Act())
+        ended = await play.run(Act(pushes_first=True, events=(rollback,)))
+        assert ended.is_successful
+        assert not play.witness.problems
+
+    acted(lagging, work)
 
 
 def test_a_race_is_not_repeated_for_ever() -> None:

@@ -79,7 +79,30 @@ def _third_parties(chance: Chance, scenario: Scenario) -> Scenario:
         kinds = (*THIRD_PARTY_EVENTS, *(ROOT_EVENTS if scenario.has_root else ()))
         return [_third_party_event(chance, scenario, kinds) for _ in range(chance.choice((1, 1, 2, 4)))]
 
+    scenario = _undisturbed(scenario) if chance.random() < 0.5 else scenario
     return _with_events(_with_pushes(scenario), draw)
+
+
+def _takeovers(chance: Chance, scenario: Scenario) -> Scenario:
+    """One operation of another client in a deploy of a new commit in which nothing else happens."""
+    target, soon = chance.choice(list(scenario.commits[0])), chance.choice((0.5, 1.5, 3.0, 6.0, 10.0))
+    event = Event(soon, chance.choice(("rollback", "selective-sync", "terminate")), target, after_operation=True)
+    commits = tuple(
+        {name: replace(part, version=part.version + 10 * number) for name, part in commit.items()}
+        for number, commit in enumerate(scenario.commits)
+    )  # everything is new in every commit
+    acts = (Act(), Act(pushes_first=True, events=(event,)))
+    return _undisturbed(replace(scenario, commits=commits, acts=acts, lies={}, overlooked={}))
+
+
+def _undisturbed(scenario: Scenario) -> Scenario:
+    """Without faults: a run sees at once what happens to an Application."""
+    acts = tuple(replace(act, faults=(), disturbances=()) for act in scenario.acts)
+    teardown = scenario.teardown
+    if teardown:
+        quiet = tuple(replace(act, faults=(), disturbances=()) for act in teardown.acts)
+        teardown = replace(teardown, acts=quiet)
+    return replace(scenario, acts=acts, teardown=teardown)
 
 
 def _deletions(chance: Chance, scenario: Scenario) -> Scenario:
@@ -263,6 +286,7 @@ def _validation(chance: Chance, scenario: Scenario) -> Scenario:
 DIMENSIONS: dict[str, Dimension] = {
     "outages": Dimension(_outages),
     "third-parties": Dimension(_third_parties),
+    "takeovers": Dimension(_takeovers),
     "deletions": Dimension(_deletions),
     "deleted-roots": Dimension(_deleted_roots),
     "broken-commits": Dimension(_broken_commits),

@@ -106,10 +106,14 @@ class Events:
         found = self._play.sandbox.server.store.get(APPLICATIONS, ARGOCD, name)
         return found.load() if found else None
 
-    def _touch(self, *names: str) -> None:
-        """A run cannot have seen yet what happens to these nodes now."""
-        for name in names or self._play.scenario.commits[0]:
-            self._play.witness.touched[name] = self._play.sandbox.clock.now()
+    def _touch(self, *names: str, is_shown: bool = False) -> None:
+        """A run cannot have seen yet what happens to these nodes now.
+
+        `is_shown`: it happens to the Application itself, which the run watches.
+        """
+        scenario, now = self._play.scenario, self._play.sandbox.clock.now()
+        for name in names or scenario.commits[0]:
+            self._play.witness.touched[name] = (now, scenario.watch_allowance if is_shown else scenario.allowance)
 
     async def _outage(self, event: Event) -> None:
         outages, pattern = self._play.workloads.behaviours.outages, f"{event.target}:*"
@@ -148,7 +152,7 @@ class Events:
         found = self._application(name)
         if found is None or found.get("operation"):
             return
-        self._touch(name)
+        self._touch(name, is_shown=True)
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         operation = {"initiatedBy": {"username": ANOTHER_CLIENT}, "retry": {}, "sync": sync}
         await self._client.patch(APPLICATIONS, name, {"metadata": version, "operation": operation}, ARGOCD)

@@ -82,8 +82,7 @@ class RunJudge:
             retries = self._play.scenario.platform.applications[name].retries
             if count > retries.max_attempts + MOST_RACES:
                 self._note(f"{ended.run_id} requested {count} operations of {name}")
-        is_hindered = bool(act.faults or act.late_writes or act.disturbances)
-        if not is_hindered and (pending := self._witness.pending(ended.run_id)):
+        if not act.is_disturbed and (pending := self._witness.pending(ended.run_id)):
             self._note(f"{ended.run_id} has ended, and its operation of {', '.join(pending)} goes on")
 
     def _judge_report(self, ended: EndedRun, act: Act, report: Report) -> None:

@@ -93,6 +93,11 @@ class Act:
     late_writes: dict[int, float] = field(default_factory=dict)
     """By number of the write, from 1: the seconds after which it arrives, whether or not the run still waits."""
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether requests or watches of the run may fail or be late."""
+        return bool(self.faults or self.disturbances or self.late_writes)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
@@ -155,6 +160,12 @@ class Scenario:
     def follows_branch(self) -> bool:
         """Whether applications move to a commit that is pushed without a sync of their parent by a run."""
         return not self.has_root and self.parent not in {"application", "nested", "node"}
+
+    @property
+    def watch_allowance(self) -> float:
+        """Seconds after which a run must have seen a change of an Application."""
+        acts = (*self.acts, *(self.teardown.acts if self.teardown else ()))
+        return self.allowance if any(act.is_disturbed for act in acts) else 1.0
 
     @property
     def allowance(self) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
@@ -63,8 +62,8 @@ class Witness:
     """The run whose request arrives now, long after it was sent."""
     terminated: set[str] = field(default_factory=set)
     """Applications whose operation another client has terminated."""
-    touched: dict[str, datetime] = field(default_factory=dict)
-    """When something that a run cannot foresee happened to a node."""
+    touched: dict[str, tuple[datetime, float]] = field(default_factory=dict)
+    """When something that a run cannot foresee happened to a node, and the seconds until a run must have seen it."""
     automated: set[str] = field(default_factory=set)
     """Applications for which another client switched automated sync on."""
 
@@ -162,9 +161,8 @@ class Witness:
 
     def is_recent(self, node: str) -> bool:
         """Whether something happened to a node so recently that a run may not have seen it."""
-        touched = self.touched.get(self._application_name(node))
-        age = (self.sandbox.clock.now() - touched).total_seconds() if touched else inf
-        return age <= self.scenario.allowance
+        touched, seconds = self.touched.get(self._application_name(node), (None, 0.0))
+        return touched is not None and (self.sandbox.clock.now() - touched).total_seconds() <= seconds
 
     def why_not_shown(self, node: str, *, has_moved: bool) -> str:
         """Empty if Argo CD shows its Application as synced and healthy, and no operation is in progress.

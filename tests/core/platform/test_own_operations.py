@@ -8,7 +8,7 @@ import pytest
 
 from tests.builders import OLD, at, state
 from tests.core.platform.test_gates import OURS, done, judged, proof_of, seen, shown
-from windlass.core.platform import gates
+from windlass.core.platform import gates, takeovers
 from windlass.core.platform.gate_values import Failed, Proof, Reason, Wait
 from windlass.core.platform.model.snapshots import ApplicationState, Operation, OperationPhase
 
@@ -89,3 +89,18 @@ def test_the_operation_of_an_earlier_attempt_is_not_ours() -> None:
     decision = judged(replace(before, reconciled_at=at(3)), before=before)
     assert isinstance(decision, Wait)
     assert decision.reason is Reason.OPERATION_NOT_SEEN
+
+
+@pytest.mark.parametrize(
+    ("operation", "needs_sync"),
+    [
+        (None, True),
+        (done(run_id=None, started_by="eve", revisions=(OLD,)), True),
+        (done(run_id=None, started_by="eve", is_partial=True), True),
+        (done(run_id=None, started_by="eve"), False),
+    ],
+)
+def test_a_node_that_was_overtaken_needs_a_sync_unless_the_other_client_synced_all_of_it(
+    operation: Operation | None, needs_sync: bool
+) -> None:
+    assert takeovers.needs_sync(shown(operation=operation), OURS.revisions) is needs_sync

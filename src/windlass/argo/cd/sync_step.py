@@ -160,7 +160,7 @@ class _SyncAttempt:
                 return failed
             if previous is not None:
                 await self._refresh_after_failure(watch)
-            decision = await self._sync(watch)
+            decision = await self._sync(watch, is_overtaken=is_overtaken)
             if isinstance(decision, Failed):
                 await self._end_operation(watch)
             if watch.current is not None:
@@ -270,7 +270,7 @@ class _SyncAttempt:
             return None
         return definition_failure(self._node.name, replace(snapshot, has_all_definitions=False))
 
-    async def _sync(self, watch: ApplicationWatch) -> Open | Failed:
+    async def _sync(self, watch: ApplicationWatch, *, is_overtaken: bool) -> Open | Failed:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
         watch.catch_up()  # the parent may have changed it just now
         sources = watch.state.sources if watch.state else ()
@@ -280,7 +280,8 @@ class _SyncAttempt:
             wait = wait_before_sync(state, revisions) or self._wait_for_comparison(watch.current, state)
             if wait is None:
                 obstacle = self._check_approved(watch.current, state)
-                if not obstacle and not sync_reason(state, revisions):
+                needs_sync = sync_reason(state, revisions) or (is_overtaken and takeovers.needs_sync(state, revisions))
+                if not obstacle and not needs_sync:
                     return await self._await_gate(watch, gates.start_history(state, self._context.now()), revisions, "")
                 if obstacle := obstacle or await self._await_dependencies():
                     return obstacle

@@ -54,6 +54,16 @@ def check_takeover_since_gate(opened: ApplicationState, state: NodeState | None,
     return None if is_same_sync else Failed(Reason.OVERTAKEN, detail)
 
 
+def needs_sync(state: ApplicationState, desired: tuple[str, ...]) -> bool:
+    """Whether a node that another client overtook needs a sync although Argo CD shows it as Synced.
+
+    The comparison may be of a cache from before that client's operation; only a full sync of these revisions proves it.
+    """
+    operation = state.operation
+    is_full_sync = operation is not None and not operation.is_partial and operation.revisions == desired
+    return not is_full_sync
+
+
 def _identity_change(before: ApplicationState, state: NodeState | None) -> str:
     """Why the Application is not the same one any more, or not as it was defined; empty if it is."""
     if not isinstance(state, ApplicationState):
