@@ -66,7 +66,11 @@ class TeardownPlay:
         play.removals.excused.clear()
         store = play.sandbox.server.store
         if self.scenario.policy is VolumePolicy.RETAIN:
-            self.kept = {volume.name: volume.uid for volume in store.list(VOLUMES)}
+            gone_by_hand = {f"owned-{name}" for name in self.scenario.orphaned}  # with the objects that own them
+            volumes = [
+                each for each in store.list(VOLUMES) if each.load()["spec"]["claimRef"]["name"] not in gone_by_hand
+            ]
+            self.kept = {volume.name: volume.uid for volume in volumes}
             store.listen(VOLUMES, "", self._hear)
         play.removals.excused.update(self.scenario.orphaned)
         for name in self.scenario.orphaned:
