@@ -388,6 +388,22 @@ def test_a_controller_that_crashes_in_a_sync_finishes_it_later() -> None:
     run(main())
 
 
+def test_a_controller_that_restarts_sees_what_changed_meanwhile() -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, {"web/all.yaml": [config(), workload(annotations=SLOW)]})
+            await patch(w, SYNC)
+            await after(3)
+            w.argocd.pause()
+            await after(30)
+            assert shown(await get(w)) == ("Succeeded", "Synced", "Progressing")
+            w.argocd.restart()
+            await after(5)
+            assert shown(await get(w)) == ("Succeeded", "Synced", "Healthy")
+
+    run(main())
+
+
 def test_a_controller_whose_writes_are_refused_tries_again() -> None:
     async def main() -> None:
         async with world() as w:

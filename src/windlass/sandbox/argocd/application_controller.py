@@ -122,7 +122,9 @@ class ApplicationController(SandboxController):
         if key[1] != NAMESPACE and not any(fnmatchcase(key[1], name) for name in self.application_namespaces):
             self.discard_state(key)
             return None
-        timers = self._timers.setdefault(key, ApplicationTimers())
+        timers = self._timers.get(key)
+        if timers is None:  # after a restart its objects are compared again: they may have changed meanwhile
+            timers = self._timers[key] = ApplicationTimers(recent=self._after(self.delays.recent))
         self._keys[_instance_name(key)] = key
         if "status" not in app and not self._is_deleting(app):
             await self.write(app, {"status": {}})
