@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 # Code without I/O, clock or waiting: every branch of it is tested.
-PURE := src/windlass/core/*,src/windlass/kube/client/resources.py,src/windlass/kube/transport/retries.py,src/windlass/kube/transport/line_splitter.py,src/windlass/kube/client/objects.py,src/windlass/kube/decoding.py,src/windlass/kube/auth/proxies.py,src/windlass/kube/redactions.py,src/windlass/kube/api_errors.py
+PURE := src/windlass/core/*,src/windlass/printable_text.py,src/windlass/kube/client/resources.py,src/windlass/kube/transport/retries.py,src/windlass/kube/transport/line_splitter.py,src/windlass/kube/client/objects.py,src/windlass/kube/decoding.py,src/windlass/kube/auth/proxies.py,src/windlass/kube/redactions.py,src/windlass/kube/api_errors.py
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from windlass.core.platform.model.applications import (
     ApplicationNode,
@@ -25,9 +25,17 @@ from windlass.core.platform.model.snapshots import (
     Source,
     SyncStatus,
 )
+from windlass.kube.decoding import ObjectDecoders
+from windlass.kube.redactions import Redactor
 
+T = TypeVar("T")
 NOW = datetime(2026, 11, 15, 21, 0, 0, tzinfo=UTC)
 OLD, NEW = "0" * 40, "1" * 40
+
+
+def typed_object(item: Any, into: type[T]) -> T:
+    """A decoded object as a reader without secrets makes it."""
+    return ObjectDecoders(Redactor().message).convert(item, into)
 
 
 def seconds(number: float) -> timedelta:

@@ -44,6 +44,10 @@ class Canary:
     """The only token that the server accepts; empty if it accepts any request."""
     uses_proxy: bool = False
 
+    @property
+    def quoted(self) -> str:
+        return f"at {COMMIT}: " + " | ".join(written_forms(self.secrets))
+
 
 def exec_user(directory: Path) -> dict[str, Any]:
     """The plugin says something else each time, and quotes what it said the time before."""
@@ -79,9 +83,8 @@ def canaries(directory: Path) -> dict[str, Canary]:
 KINDS = ("token", "password", "token file", "plugin", "key and proxy")
 
 
-def hostile_answers(canary: Canary, *, is_broken: bool) -> Any:
-    """An API server whose every text quotes the secrets; a broken one quotes them in errors."""
-    quoted = f"at {COMMIT}: " + " | ".join(written_forms(canary.secrets))
+def hostile_answers(quoted: str, *, is_broken: bool, expected: str = "") -> Any:
+    """An API server whose every text is `quoted`; a broken one quotes it in errors."""
     health = {"status": "Degraded", "message": quoted}
     operation = {"phase": "Failed", "message": quoted, "syncResult": {"revision": COMMIT, "resources": []}}
     status = {
@@ -102,7 +105,7 @@ def hostile_answers(canary: Canary, *, is_broken: bool) -> Any:
     def answers(seen: Seen) -> bytes:
         target = seen.line.split()[1]
         path = target.partition("?")[0]
-        if canary.expected and seen.all("Authorization") != [f"Bearer {canary.expected}"]:
+        if expected and seen.all("Authorization") != [f"Bearer {expected}"]:
             return refused(401, "Unauthorized", quoted)
         if is_broken and path != "/version":
             return answer(quoted.encode(), "500 Error") if "v1" in path else refused(403, "Forbidden", quoted)
@@ -117,7 +120,8 @@ def hostile_answers(canary: Canary, *, is_broken: bool) -> Any:
 async def hostile_server(canary: Canary, *, is_broken: bool) -> AsyncIterator[tuple[Server, dict[str, Any]]]:
     """The server, and what the kubeconfig says about its cluster."""
     context = authority().server_context("127.0.0.1")
-    async with serving(hostile_answers(canary, is_broken=is_broken), context) as server, proxying(server.port) as proxy:
+    answers = hostile_answers(canary.quoted, is_broken=is_broken, expected=canary.expected)
+    async with serving(answers, context) as server, proxying(server.port) as proxy:
         cluster = {
             "server": server.url,
             "certificate-authority-data": base64.b64encode(authority().pem).decode(),

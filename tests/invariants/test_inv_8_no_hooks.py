@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
+from tests.builders import typed_object
 from tests.invariants.clusters import staged
 from tests.simulation.scenarios import ROOT, told
 from windlass.argo.cd.applications import Application
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_nothing_that_we_write_has_a_hook() -> None:
     root = root_manifest(ROOT, "argocd")
-    operation = sync_operation(msgspec.convert(root, Application), SyncRequest(("1" * 40,), "run", ()))
+    operation = sync_operation(typed_object(root, Application), SyncRequest(("1" * 40,), "run", ()))
     assert "hook" not in json.dumps([root, operation]).lower()
     assert operation["sync"]["revision"] == "1" * 40
 

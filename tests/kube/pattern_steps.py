@@ -59,6 +59,8 @@ class _Counter:
             case "BRANCH":
                 for branch in argument[1]:
                     yield from self.ends(branch, 0, position)
+            case "ASSERT":
+                yield from () if next(self.ends(argument[1], 0, position), None) is None else (position,)
             case "ASSERT_NOT":
                 yield from () if self._is_preceded(argument[1], position) else (position,)
             case "MAX_REPEAT" | "MIN_REPEAT" as name:
@@ -81,6 +83,8 @@ class _Counter:
     def _is_at(self, kind: str, position: int) -> bool:
         if kind == "AT_END_STRING":
             return position == len(self._text)
+        if kind == "AT_BEGINNING":
+            return position == 0
         assert kind == "AT_BOUNDARY"
         around = [self._text[max(0, position - 1) : position], self._text[position : position + 1]]
         before, after = (bool(each) and _CATEGORIES["CATEGORY_WORD"](each) for each in around)

@@ -7,7 +7,7 @@ import pytest
 
 from windlass.kube import api_errors
 from windlass.kube.api_errors import ApiError, Status, error_from_status, parse_status
-from windlass.kube.redactions import MAX_EXCERPT_SOURCE, Redactor
+from windlass.kube.redactions import MAX_CUT_SOURCE, Redactor
 
 REDACTOR = Redactor(["known s3cret"])
 
@@ -62,12 +62,12 @@ def test_a_page_that_shows_our_request_to_us_shows_no_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    "before", ["", "x" * 190, "Bearer " + "x" * 250 + " " + "y" * 190, " " * MAX_EXCERPT_SOURCE], ids=len
+    "before", ["", "x" * 190, "Bearer " + "x" * 250 + " " + "y" * 190, " " * MAX_CUT_SOURCE], ids=len
 )
 def test_a_secret_that_an_excerpt_would_cut_in_half_is_redacted_before(before: str) -> None:
     body = f"{before}known s3cret and more".encode()
     assert "known" not in str(error_from_status(parse_status(502, body, REDACTOR), "here"))
-    cut_source = b" " * (MAX_EXCERPT_SOURCE - 9) + b"known s3cret"
+    cut_source = b" " * (MAX_CUT_SOURCE - 9) + b"known s3cret" + b" " * MAX_CUT_SOURCE
     assert "known" not in str(error_from_status(parse_status(502, cut_source, REDACTOR), "here"))
 
 

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.decoding import DecodingError, decode_json
+from windlass.kube.decoding import DecodingError, Message, ObjectDecoders, decode_json
+from windlass.kube.redactions import Redactor
+from windlass.printable_text import MAX_MESSAGE_LENGTH
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -69,3 +71,34 @@ def test_what_cannot_be_read_is_named_and_not_shown(content: bytes, problem: str
     assert problem in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+class Told(TypedObject, frozen=True):
+    message: Message | None = None
+    sizes: dict[int, int] = msgspec.field(default_factory=dict)
+
+
+@pytest.mark.parametrize("more", [{}, {"sizes": None}], ids=["at once", "after nulls were left out"])
+def test_a_message_is_short_and_printable_as_soon_as_it_is_decoded(more: dict[str, Any]) -> None:
+    decoders = ObjectDecoders(Redactor(["correct-horse"]).message)
+    for message, shown in (
+        ("as it is", "as it is"),
+        ("two\nlines\x1b[0m of correct-horse", "two lines of [redacted]"),
+        (None, None),
+    ):
+        item = {"metadata": {}, "message": message, **more}
+        assert decode_json(json.dumps(item).encode(), decoders.decoder(Told)).message == shown
+        assert more or decoders.convert(item, Told).message == shown
+    long = decode_json(json.dumps({"metadata": {}, "message": "x " * 200_000}).encode(), decoders.decoder(Told))
+    assert long.message is not None
+    assert len(long.message) <= MAX_MESSAGE_LENGTH + 3
+
+
+def test_what_is_no_text_is_no_message() -> None:
+    decoders = ObjectDecoders(str)
+    for item in ({"metadata": {}, "message": 7}, {"metadata": {}, "message": ["hunter2"]}):
+        with pytest.raises(DecodingError, match=r"Expected `str`.*message") as info:
+            decode_json(json.dumps(item).encode(), decoders.decoder(Told))
+        assert "hunter2" not in str(info.value)
+        with pytest.raises(DecodingError, match="Expected `str`"):
+            decoders.convert(item, Told)

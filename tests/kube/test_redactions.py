@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.kube.pattern_steps import count_steps
 from tests.secret_forms import FORMS
 from windlass.kube import api_errors
-from windlass.kube.redactions import HEX_RUN, LONG_RUN, SECRET_PATTERNS, Redactor
+from windlass.kube.redactions import HEX_RUN, LONG_RUN, MAX_CUT_SOURCE, SECRET_PATTERNS, Redactor
+from windlass.printable_text import CI_COMMAND, ESCAPE_SEQUENCE, MAX_MESSAGE_END, MAX_MESSAGE_LENGTH, MAX_MESSAGE_START
 
 KUBECONFIG = base64.b64encode(b"apiVersion: v1\nkind: Config\nusers: [{name: me, user: {token: T0ken}}]\n").decode()
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl"
@@ -105,6 +106,43 @@ def test_one_line_has_no_escapes_and_no_control_characters() -> None:
     assert Redactor().one_line("one\n\n two\x1b[31m three\x1b[0m\x07\n") == "one two three"
 
 
+@pytest.mark.parametrize("split", ["\x1b[0m", "\u200b"])
+def test_a_secret_that_escapes_take_apart_is_redacted(split: str) -> None:
+    redact = Redactor(["correct-horse"])
+    text = f"a correct{split}-horse b"
+    for line in (redact.printable(text), redact.one_line(text), redact.message(text), redact.message(text * 9_999)):
+        assert "correct-horse" not in line
+    assert redact.one_line(text) in {"a [redacted] b", "a correct -horse b"}
+
+
+@pytest.mark.parametrize("cut", range(30))
+@pytest.mark.parametrize("filler", ["x ", "correct-horse "])
+def test_a_message_is_redacted_before_it_is_cut(cut: int, filler: str) -> None:
+    """The secret straddles a place where the message is cut; the filler that is redacted makes the rest move up."""
+    redact = Redactor(["correct-horse", "a-longer-secret-than-that"])
+    for place in (MAX_MESSAGE_START, 2 * MAX_MESSAGE_START, 2 * MAX_MESSAGE_END):
+        before = (filler * place)[: place - cut].rpartition(" ")[0].ljust(place - cut, ".")
+        for after in ("", "y " * MAX_CUT_SOURCE):
+            for text in (f"{before}correct-horse {after}", f"{after} correct-horse{before[::-1]}"):
+                line = redact(redact.message(text, MAX_MESSAGE_START, MAX_MESSAGE_END))
+                for part in ("corr", "orse"):
+                    assert part not in line.replace("esroh-tcerroc", "")
+                assert len(line) <= MAX_MESSAGE_LENGTH + 3
+
+
+def test_a_message_is_one_line_that_shows_the_start_and_the_end() -> None:
+    redact = Redactor(["correct-horse"])
+    assert redact.message("  as it  is ") == "  as it  is "
+    assert redact.message("two\nlines of correct-horse\x1b[0m") == "two lines of [redacted]"
+    for middle in ("x " * 9_000, "x " * 5_000_000):
+        line = redact.message(f"helm failed: {middle} correct-horse: no such file\n")
+        assert line.startswith("helm failed: x x")
+        assert line.endswith("x x [redacted]: no such file")
+        assert MAX_MESSAGE_LENGTH - 9 <= len(line) <= MAX_MESSAGE_LENGTH + 3
+    assert redact.message("x " * 50_000, 9, 0) == "x x x x x…"
+    assert redact.message("x " * 50_000, 0, 8) == "…x x x x"
+
+
 @settings(deadline=None)
 @given(
     secret=st.text(st.characters(codec="utf-8"), min_size=4).filter(lambda secret: len(secret.strip()) >= 4),
@@ -126,7 +164,10 @@ def test_a_known_secret_inside_a_longer_base64_text_never_shows(before: bytes, a
     assert len(shown) <= -(-(len(before) + len(after)) * 8 // 6) + 6
 
 
-PATTERNS = [pattern for pattern, _ in SECRET_PATTERNS] + [HEX_RUN, LONG_RUN, api_errors._CONFLICTING_MANAGER]
+PATTERNS = [
+    *(pattern for _, pattern, _ in SECRET_PATTERNS),
+    *(HEX_RUN, LONG_RUN, api_errors._CONFLICTING_MANAGER, ESCAPE_SEQUENCE, CI_COMMAND),
+]
 ADVERSARIES = [
     "-----BEGIN A-----b-----END c-",
     "-eyJabcdefgh.ij.",
@@ -142,7 +183,10 @@ ADVERSARIES = [
     "aB3/",
     "sha256:00000000000000000000",
     'conflict with "\\',
-    "\x1b[0;",
+    "\x1b[0; /",
+    "\x1b]8;;",
+    " \t:section_start",
+    "##vso",
 ]
 
 

@@ -20,8 +20,8 @@ DEFINITION_MUTANTS = (
         "a broken parent shows what it defines",
         "INV-4",
         "core/platform/model/snapshots.py",
-        "        if self.errors:\n            return one_line",
-        "        if False:\n            return one_line",
+        "        if self.errors:\n            return shortened",
+        "        if False:\n            return shortened",
         PARENTS,
     ),
     Mutant(

@@ -52,8 +52,8 @@ EDGE_MUTANTS = (
         "an excerpt is cut before it is redacted",
         "secrets",
         "kube/redactions.py",
-        '        text = self.one_line(content[:MAX_EXCERPT_SOURCE].decode("utf-8", "replace"))',
-        '        text = self.one_line(content[:length].decode("utf-8", "replace"))',
+        "            return shortened(self.one_line(text), start, end)",
+        "            return self.one_line(shortened(text, start, end))",
         "kube/test_api_errors.py",
     ),
     Mutant(

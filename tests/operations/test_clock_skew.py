@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
-from tests.builders import at, operation, platform, state
+from tests.builders import at, operation, platform, state, typed_object
 from tests.operations.clusters import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.operations.test_one_assessment import deployed, pinned, reads, validated
 from tests.run_contexts import run_context
@@ -181,4 +180,4 @@ def test_what_was_never_compared_has_no_age() -> None:
 )
 def test_argo_cds_last_write_is_that_of_the_owner_of_the_comparison(fields: list[Any], expected: Any) -> None:
     body = {"metadata": {"name": "web", "managedFields": fields}}
-    assert msgspec.convert(body, Application).state.written_at == expected
+    assert typed_object(body, Application).state.written_at == expected

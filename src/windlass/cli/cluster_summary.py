@@ -55,7 +55,7 @@ async def _describe(connection: Connection) -> list[str]:
         ]
         lines += [f"no answer     {name}: announced, but its server does not answer" for name in discovery.unavailable]
         lines += [f"warning       {notice}" for notice in connection.notices]
-        return [connection.redactor(line) for line in lines]
+        return [connection.redactor(connection.redactor.message(line)) for line in lines]
     finally:
         await reader.close()
 

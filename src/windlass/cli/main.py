@@ -16,6 +16,7 @@ import click
 
 from windlass import __version__
 from windlass.cli.options import command_with_options
+from windlass.cli.printed_lines import print_text
 from windlass.errors import ExitCode, WindlassError
 from windlass.settings.source import SettingsSource
 from windlass.settings.variables import option_texts
@@ -146,11 +147,16 @@ def _command_line_options(argv: Sequence[str]) -> Mapping[str, str | None]:
 
 
 def _print_error(error: WindlassError, options: Mapping[str, str | None], redact: Redactor) -> None:
-    _print_line(f"error: {redact(error.what)}")
+    _print_line(f"error: {_redacted_lines(error.what, redact)}")
     if error.where:
-        _print_line(f"where: {redact(error.where)}")
+        _print_line(f"where: {redact.one_line(error.where)}")
     if error.hint:
-        _print_line(f"hint:  {redact(command_with_options(error.hint, options))}")
+        _print_line(f"hint:  {redact.printable(command_with_options(error.hint, options))}")
+
+
+def _redacted_lines(text: str, redact: Redactor) -> str:
+    """The lines of an error; a list of mistakes has several."""
+    return "\n".join(map(redact.printable, redact(text).split("\n")))
 
 
 def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
@@ -163,7 +169,7 @@ def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
 def _print_bug(error: Exception, redact: Redactor, *, debug: bool) -> None:
     """Print the type and the location of the exception; its message only in a traceback that was asked for."""
     if debug:
-        _print_line(redact("".join(traceback.format_exception(error))))
+        _print_line(_redacted_lines("".join(traceback.format_exception(error)), redact))
     frame = traceback.extract_tb(error.__traceback__)[-1]
     _print_line(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
     _print_line("hint:  LOG_LEVEL=debug shows the traceback")
@@ -172,4 +178,4 @@ def _print_bug(error: Exception, redact: Redactor, *, debug: bool) -> None:
 def _print_line(line: str) -> None:
     """Print to stderr. Errors are ignored, because the exit code still reports the failure."""
     with suppress(OSError):
-        click.echo(line, err=True)
+        print_text(line, err=True)

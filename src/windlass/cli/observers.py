@@ -55,9 +55,9 @@ async def observe_run(run: ObservedRun) -> AsyncIterator[EventFanout[Event, Repo
     async with AsyncExitStack() as stack:
         if run.platform and _uses_live_view(run.settings):
             view = await stack.enter_async_context(_live_view(run, run.platform))
-            receivers: dict[str, EventReceiver[Event, Report]] = {"view": RedactingReceiver(view, redact)}
+            receivers: dict[str, EventReceiver[Event, Report]] = {"view": RedactingReceiver(view, redact.printable)}
         else:
-            receivers = {"logs": EventLog(create_logger(sys.stderr, _log_options(run), clock.now, redact))}
+            receivers = {"logs": EventLog(create_logger(sys.stderr, _log_options(run), clock.now, redact.printable))}
         emit: EventFanout[Event, Report] = EventFanout({**receivers, "metrics": EventMetrics(metrics)})
         for notice in run.settings.mounts.notices:
             emit(LogLine(Level.WARN, notice))
@@ -118,7 +118,7 @@ def complete_report(report: Report, run: ObservedRun, reader: KubeReader) -> Rep
     )
     notices = (*reader.notices, *report.notices)
     complete = replace(report, recommendations=recommendations, notices=notices)
-    return redactable_text.redact_report(complete, run.settings.credentials.redactor)
+    return redactable_text.redact_report(complete, run.settings.credentials.redactor.printable)
 
 
 def _mounted_secrets(run: ObservedRun) -> dict[str, str]:

@@ -14,6 +14,7 @@ from windlass.core.platform.planning.plans import Verb  # noqa: TC001 - msgspec 
 from windlass.core.platform.reporting.reports import Action
 from windlass.errors import InvalidInput
 from windlass.kube.bounded_files import read_file
+from windlass.printable_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -89,7 +90,7 @@ def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> Approved
     try:
         file = msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it quotes text from the file
+        text = one_line(str(error))  # it quotes text from the file
         what, _, json_path = text.partition(" - at `")
         raise InvalidInput(
             f"this is no plan: {what}", where=f"{path}: {json_path.strip('`') or '$'}", hint=NEW_PLAN_HINT

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
+from windlass.cli.printed_lines import print_text
 from windlass.core.platform.reporting import report_documents, report_junit, report_text
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def print_report(report: Report, report_format: str) -> int:
     """Print the report and return its exit code."""
-    click.echo(render_report(report, report_format))
+    print_text(render_report(report, report_format))
     return report.summary.exit_code
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from windlass import output_files
 from windlass.cli import sandbox_programs
+from windlass.cli.printed_lines import print_text
 from windlass.errors import InvalidInput
 from windlass.kube.bounded_files import read_file
+from windlass.printable_text import one_line
 from windlass.sandbox import clock
 from windlass.sandbox.apiserver.access import certificates
 from windlass.sandbox.apiserver.access import kubeconfig as kubeconfigs
@@ -93,5 +93,4 @@ def _kubeconfig_file(path: Path, content: str) -> Iterator[Path]:
 
 
 def _print_error(line: str) -> None:
-    text = "".join(character if character.isprintable() else "?" for character in line[:MAX_ERROR_LENGTH])
-    click.echo(f"error: {text}", err=True)
+    print_text(f"error: {one_line(line[:MAX_ERROR_LENGTH])}", err=True)

@@ -12,10 +12,9 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
 from windlass.argo.cd.root_application import RootApplication
 from windlass.argo.health import assessment, scripts
+from windlass.cli.printed_lines import print_text
 from windlass.core.platform.identity import EMBEDDED_PLATFORM
 from windlass.core.platform.model.scopes import known_nodes
 from windlass.core.platform.reporting.report_text import format_duration
@@ -49,7 +48,7 @@ def run(work: Coroutine[Any, Any, R], redact: Redactor) -> R:
     previous_handler = signal.getsignal(signal.SIGTERM)
     try:
         with forward_library_logs(
-            lambda line: click.echo(redact(f"warning: {line.message}"), err=True), Clock().monotonic
+            lambda line: print_text(redact.printable(f"warning: {line.message}"), err=True), Clock().monotonic
         ):
             return asyncio.run(_cancel_on_sigterm(work))
     except asyncio.CancelledError:

@@ -24,9 +24,13 @@ from windlass.kube.decoding import DecodingError, decode_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from msgspec import Raw
+
     from windlass.kube.redactions import Redactor
 
 BODY_EXCERPT_LENGTH = 200  # characters; enough to recognise the error page of a proxy without flooding a log
+MAX_BODY_SOURCE = 1 << 17  # bytes; the excerpt is from far less of the text in them
+MAX_CAUSES = 1_000  # of one Status
 
 
 class StatusCause(msgspec.Struct, frozen=True):
@@ -181,7 +185,24 @@ def error_from_status(status: Status, where: str) -> ApiError:
     return kind(status, where=where, hint=HINTS.get(kind, ""))
 
 
-STATUS_DECODER = msgspec.json.Decoder(Status)
+_STATUS_DECODER = msgspec.json.Decoder(Status)
+
+
+def status_from_json(content: bytes | Raw, redactor: Redactor) -> Status:
+    """The Status with each text on one printable line of limited length. Raises `DecodingError`."""
+    status, short = decode_json(content, _STATUS_DECODER), redactor.message
+    causes = tuple(
+        StatusCause(short(cause.reason), short(cause.message), short(cause.field))
+        for cause in status.causes[:MAX_CAUSES]
+    )
+    details = status.details and msgspec.structs.replace(
+        status.details,
+        name=short(status.details.name),
+        group=short(status.details.group),
+        kind=short(status.details.kind),
+        causes=causes,
+    )
+    return msgspec.structs.replace(status, reason=short(status.reason), message=short(status.message), details=details)
 
 
 def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
@@ -190,14 +211,15 @@ def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
     If the body is something else, such as the error page of a proxy, a Status with the HTTP code and an excerpt.
     """
     try:
-        status = decode_json(body, STATUS_DECODER)
+        status = status_from_json(body, redactor)
     except DecodingError:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
     if not body:
         return Status(code=code)
-    excerpt = redactor.excerpt(body, BODY_EXCERPT_LENGTH)  # a proxy's error page may quote our request
+    text = body[:MAX_BODY_SOURCE].decode("utf-8", "replace")
+    excerpt = redactor(redactor.message(text, BODY_EXCERPT_LENGTH, 0))  # a proxy's error page may quote our request
     return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt!r}")
 
 

@@ -15,12 +15,12 @@ from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health, worst_health
 from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind
 from windlass.kube.api_errors import KubeError, NotFound
+from windlass.operations.observation import assess_item
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Container, Iterator, Sequence
 
     from windlass.argo.cd.applications import Application, ManagedResource, ObjectKey
-    from windlass.argo.health.assessment import HealthAssessor
     from windlass.core.platform.model.applications import ApplicationNode, Platform
     from windlass.core.platform.model.snapshots import Snapshot
     from windlass.kube.client.discovery import Discovery
@@ -194,9 +194,7 @@ async def _unhealthy_objects(
     assessable_kinds = {kind for kind in kinds if await cluster.assessor.can_assess(kind)}
     rows = {name: [row for row in each if resource_kind(row) in assessable_kinds] for name, each in candidates.items()}
     read_results = await _read_all(cluster, [row for each in rows.values() for row in each])
-    checked = {
-        name: [await _check_object(cluster.assessor, row, read_results) for row in each] for name, each in rows.items()
-    }
+    checked = {name: [await _check_object(cluster, row, read_results) for row in each] for name, each in rows.items()}
     counts = {name: len(each) for name, each in rows.items()}
     return counts, {name: [unhealthy for unhealthy in each if unhealthy] for name, each in checked.items()}
 
@@ -238,7 +236,7 @@ async def _read(
 
 
 async def _check_object(
-    assessor: HealthAssessor, row: ManagedResource, read_results: Mapping[_KindInNamespace, _ReadResult]
+    cluster: ObservedCluster, row: ManagedResource, read_results: Mapping[_KindInNamespace, _ReadResult]
 ) -> UnhealthyObject | None:
     name = f"{row.kind} {row.namespace}/{row.name}" if row.namespace else f"{row.kind} {row.name}"
     objects = read_results[_read_key(row)]
@@ -247,7 +245,7 @@ async def _check_object(
     item = objects.get(row.name or "")
     if item is None:
         return UnhealthyObject(name, Health.MISSING, "it is not there")
-    state = await assessor.assess(item)
+    state = await assess_item(cluster, item)
     if state.is_deleting:
         return UnhealthyObject(name, Health.PROGRESSING, "it is being deleted")
     return None if state.health is Health.HEALTHY else UnhealthyObject(name, state.health, state.health_message)

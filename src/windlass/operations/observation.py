@@ -32,7 +32,7 @@ from windlass.core.platform.model.snapshots import (
 )
 from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, KubeError, NotFound
-from windlass.kube.client.objects import TypedObject
+from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.resources import CONFIG_MAPS, Resource
 from windlass.operations.definitions import DefinitionReader
 from windlass.operations.resync_interval import ResyncInterval
@@ -312,7 +312,13 @@ async def read_resource_state(cluster: ObservedCluster, ref: ResourceRef) -> Res
         return None
     except KubeError as error:  # a later read may succeed; one object must not end the run
         return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
-    return await cluster.assessor.assess(item)
+    return await assess_item(cluster, item)
+
+
+async def assess_item(cluster: ObservedCluster, item: RawObject) -> ResourceState:
+    """The health of an object, with a message of limited length: it quotes the object."""
+    state = await cluster.assessor.assess(item)
+    return replace(state, health_message=cluster.reader.redactor.message(state.health_message))
 
 
 async def _states_with_hooks(

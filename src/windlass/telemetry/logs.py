@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import structlog
 
 from windlass.core.log_lines import Level, LogLine, WriteLine
+from windlass.printable_text import MAX_MESSAGE_LENGTH, printable, printed_line, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
 
-MAX_MESSAGE_LENGTH = 4_000  # characters; container runtimes split a line at 16 KiB
 REDACTED_KEYS = ("message", "component")  # the other keys never contain external text
 EMPTY_FIELD = "-"
 
@@ -84,27 +84,16 @@ def _redaction(redact: Callable[[str], str]) -> Processor:
 
     def redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
         for key in REDACTED_KEYS:
-            text = redact(event[key])
-            event[key] = text if len(text) <= MAX_MESSAGE_LENGTH else text[: MAX_MESSAGE_LENGTH - 1] + "…"
+            event[key] = shortened(printable(redact(event[key])), MAX_MESSAGE_LENGTH - 1)
         return event
 
     return redact_values
 
 
 def _json(_: WrappedLogger, __: str, event: EventDict) -> str:
-    return json.dumps({key: _encodable(value) for key, value in event.items()})
+    return printed_line(json.dumps(event))
 
 
 def _text(_: WrappedLogger, __: str, event: EventDict) -> str:
     context = "/".join(event[key] or EMPTY_FIELD for key in ("action", "phase", "component"))
-    return _printable(f"{event['timestamp']} {event['level'].upper()} [{context}] {event['message']}")
-
-
-def _encodable(text: str) -> str:
-    """Lone surrogates escaped: JSON parsers would reject the line."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _printable(text: str) -> str:
-    """Non-printable characters escaped, so that a message cannot add lines or control the terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return printed_line(f"{event['timestamp']} {event['level'].upper()} [{context}] {event['message']}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from tests.builders import typed_object
 from windlass.argo.cd.application_watch import ApplicationWatch
 from windlass.argo.cd.applications import Application
 from windlass.simulation import virtual_time
@@ -11,7 +10,7 @@ from windlass.simulation import virtual_time
 
 def at_version(version: int, uid: str = "1") -> Application:
     meta = {"name": "web", "namespace": "argocd", "uid": uid, "resourceVersion": str(version)}
-    return msgspec.convert({"metadata": meta}, Application)
+    return typed_object({"metadata": meta}, Application)
 
 
 async def remind(application: Application) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
+from tests.builders import typed_object
 from windlass.argo.cd import application_resources
 from windlass.argo.cd.applications import MIN_TIME, RUN_ID_KEY, Application
 from windlass.core.platform.model.health import Health
@@ -23,6 +24,7 @@ from windlass.core.platform.model.snapshots import (
     ResourceKind,
     SyncStatus,
 )
+from windlass.printable_text import MAX_MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +36,7 @@ SOURCE = {"repoURL": "https://git.test/apps.git", "path": "web", "targetRevision
 
 def parsed(**parts: Any) -> ApplicationState:
     meta = {"name": "web", "namespace": "argocd", **parts.pop("metadata", {})}
-    return msgspec.convert({"metadata": meta, **parts}, Application).state
+    return typed_object({"metadata": meta, **parts}, Application).state
 
 
 def operated(**state: Any) -> Operation | None:
@@ -217,8 +219,8 @@ def test_what_was_deployed_before(started: str, previous: tuple[str, ...]) -> No
 
 def test_kinds_that_argo_cd_judges() -> None:
     rows = [{"kind": "ConfigMap"}, {"group": "x.test", "kind": "Thing", "health": {"status": "Healthy"}}]
-    shows = msgspec.convert({"metadata": {}, "status": {"resources": rows}}, Application)
-    hides = msgspec.convert(
+    shows = typed_object({"metadata": {}, "status": {"resources": rows}}, Application)
+    hides = typed_object(
         {"metadata": {}, "status": {"resources": rows, "resourceHealthSource": "appTree"}}, Application
     )
     thing = ResourceKind("x.test", "Thing")
@@ -234,7 +236,7 @@ def recorded() -> Iterator[Any]:
 
 
 def test_every_recorded_state_is_understood() -> None:
-    states = [msgspec.convert(each, Application).state for each in recorded()]
+    states = [typed_object(each, Application).state for each in recorded()]
     assert len(states) > 100
     assert {state.health for state in states} >= {Health.HEALTHY, Health.PROGRESSING, Health.DEGRADED, Health.MISSING}
     assert {state.operation.phase for state in states if state.operation} == set(OperationPhase)
@@ -258,7 +260,7 @@ def test_any_part_may_be_null() -> None:
     whole = copy.deepcopy({part: richest[part] for part in richest if part != "metadata"})
     for holder, key in holes(whole):
         kept, holder[key] = holder[key], None
-        state = msgspec.convert({"metadata": {"name": "web"}, **whole}, Application).state
+        state = typed_object({"metadata": {"name": "web"}, **whole}, Application).state
         assert isinstance(state, ApplicationState)
         holder[key] = kept
 
@@ -269,3 +271,26 @@ def test_the_run_id_of_the_operation_before_is_not_that_of_another_clients_opera
     state = parsed(status={"operationState": {"phase": "Succeeded", "operation": merged}})
     assert state.operation is not None
     assert (state.operation.run_id, state.operation.started_by) == (None, "jane")
+
+
+@pytest.mark.parametrize(
+    "text", ["x\x1b[31m\u202e\ny" * 9_999, "two\nlines", "\ud800"], ids=["long", "lines", "surrogate"]
+)
+def test_each_message_of_argo_cd_is_short_and_printable(text: str) -> None:
+    rows = [{"kind": "Job", "name": "a", "status": "SyncFailed", "message": text}]
+    state = {"phase": "Failed", "message": text, "syncResult": {"resources": rows}}
+    initiator = {"operation": {"initiatedBy": {"username": text}}}
+    status = {
+        "health": {"status": "Degraded", "message": text},
+        "conditions": [{"type": text, "message": text}],
+        "operationState": {**state, **initiator},
+    }
+    application = typed_object({"metadata": {}, "status": status}, Application)
+    shown = application.state
+    assert shown.operation is not None
+    [(_, _, row)] = application_resources.failed_resources(application)
+    [condition] = shown.conditions
+    texts = (shown.health_message, shown.operation.message, shown.operation.started_by, row, *astuple(condition))
+    for each in texts:
+        assert each.isprintable()
+        assert len(each) < MAX_MESSAGE_LENGTH + 4

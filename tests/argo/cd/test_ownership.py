@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
+from tests.builders import typed_object
 from tests.core.platform.drafting.inventories import app, appset
 from windlass.argo.cd import ownership
 from windlass.core.platform.drafting.ownership import LabelExpression, ObservedApplication, ObservedApplicationSet
@@ -16,7 +16,7 @@ ID = "argocd.argoproj.io/tracking-id"
 
 def made(spec: Any = None, status: Any = None, **metadata: Any) -> ownership.ApplicationManifest:
     body = {"metadata": {"name": "web", "namespace": "argocd", **metadata}, "spec": spec, "status": status}
-    return msgspec.convert(body, ownership.ApplicationManifest)
+    return typed_object(body, ownership.ApplicationManifest)
 
 
 def row(kind: str, name: str, **more: Any) -> dict[str, Any]:
@@ -141,5 +141,5 @@ def expression(operator: str, *values: str) -> dict[str, Any]:
 )
 def test_the_steps_of_a_set(spec: Any, steps: tuple[tuple[LabelExpression, ...], ...]) -> None:
     metadata = {"name": "tenants", "namespace": "argocd", "annotations": {ownership.SYNC_WAVE_ANNOTATION: "2"}}
-    generator = msgspec.convert({"metadata": metadata, "spec": spec}, ownership.ApplicationSetManifest)
+    generator = typed_object({"metadata": metadata, "spec": spec}, ownership.ApplicationSetManifest)
     assert ownership.parse_application_set(generator) == ObservedApplicationSet(appset("tenants"), 2, "", steps)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
+from tests.builders import typed_object
 from windlass.argo.cd.applications import Application
 from windlass.argo.cd.finalizers import KNOWN_FINALIZERS, find_controller
 from windlass.argo.cd.resource_tracking import (
@@ -31,7 +31,7 @@ HERE = {"server": "https://kubernetes.default.svc", "namespace": "own"}
 def application(name: str = "web", *children: str, **spec: Any) -> Application:
     rows = [{"group": "argoproj.io", "kind": "Application", "namespace": "argocd", "name": child} for child in children]
     meta = {"name": name, "namespace": "argocd"}
-    return msgspec.convert({"metadata": meta, "spec": spec, "status": {"resources": rows}}, Application)
+    return typed_object({"metadata": meta, "spec": spec, "status": {"resources": rows}}, Application)
 
 
 def view(*applications: Application) -> dict[tuple[str, str], Application]:
@@ -99,9 +99,7 @@ def test_it_says_whether_it_makes_its_namespace() -> None:
     ("name", "does"), [(CASCADE_FINALIZER, True), (f"{CASCADE_FINALIZER}/background", True), ("other", False)]
 )
 def test_with_a_finalizer_of_argo_cd_it_takes_along_what_it_made(name: str, does: bool) -> None:
-    assert (
-        has_cascade_finalizer(msgspec.convert({"metadata": {"name": "web", "finalizers": [name]}}, Application)) is does
-    )
+    assert has_cascade_finalizer(typed_object({"metadata": {"name": "web", "finalizers": [name]}}, Application)) is does
 
 
 def test_its_family_ends_where_nodes_begin() -> None:
@@ -113,7 +111,7 @@ def test_its_family_ends_where_nodes_begin() -> None:
 def test_makers_are_applications_that_define_others_and_sets() -> None:
     owner = {"kind": "ApplicationSet", "name": "many", "uid": "1"}
     meta = {"name": "web", "namespace": "argocd", "ownerReferences": [owner, {**owner, "kind": "Other"}]}
-    made = msgspec.convert({"metadata": meta}, Application)
+    made = typed_object({"metadata": meta}, Application)
     itself = application("self", "self")
     root = application("root", "web", syncPolicy={"automated": {}})
     found = {(each.key.kind, each.key.name): each for each in parent_objects(view(made, itself, root))}
@@ -127,7 +125,7 @@ def test_makers_are_applications_that_define_others_and_sets() -> None:
 def test_names() -> None:
     assert instance_name(("argocd", "web"), "argocd") == "web"
     assert instance_name(("team", "web"), "argocd") == "team_web"
-    assert managed_resource_keys(msgspec.convert({"metadata": {"name": "new"}}, Application)) == frozenset()
+    assert managed_resource_keys(typed_object({"metadata": {"name": "new"}}, Application)) == frozenset()
     items = [ResourceKey("", "Pod", "a", str(number)) for number in range(5)]
     assert summarize_keys(items[:2]) == "Pod a/0, Pod a/1"
     assert summarize_keys(items) == "Pod a/0, Pod a/1, Pod a/2 and 2 more"

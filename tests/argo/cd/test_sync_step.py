@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
+from tests.builders import typed_object
 from tests.run_contexts import run_lease
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
@@ -38,7 +38,7 @@ async def begun(w: World) -> Application:
 
 
 async def shown(w: World) -> Application:
-    return msgspec.convert(await w.kube.get(REF), Application)
+    return typed_object(await w.kube.get(REF), Application)
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ def test_a_request_is_open_until_a_later_version_shows_that_it_is_over(
     async def main() -> None:
         async with clusters.world() as w, held_writer(w) as writer:
             writer.open_requests[("argocd", "web")] = 5
-            writer.close_request(msgspec.convert({"metadata": meta, **operation}, Application), "run-1")
+            writer.close_request(typed_object({"metadata": meta, **operation}, Application), "run-1")
             assert bool(writer.open_requests) is is_open
 
     clusters.run(main())

@@ -85,7 +85,7 @@ async def world() -> AsyncIterator[World]:
             Health.PROGRESSING,
             "its controller has not seen the latest change yet",
         ),
-        ("return {status = 'Degraded', message = ('x'):rep(999)}", {}, Health.DEGRADED, "x" * 299 + "…"),
+        ("return {status = 'Degraded', message = ('x'):rep(999)}", {}, Health.DEGRADED, "x" * 300 + "…"),
     ],
 )
 async def test_what_a_check_says(words: str, item: dict[str, Any], health: Health, message: str) -> None:

@@ -95,7 +95,7 @@ def test_what_is_written_is_read_again() -> None:
         (changed("environment", to=None), "$.environment", "Expected `str`, got `null`"),
         (changed("root", to=True), "$.root", "Expected `str`, got `bool`"),
         (changed("more", to=1), "$", "unknown field `more`"),
-        (changed("two\nlines", to=1), "$", "unknown field `two?lines`"),
+        (changed("two\nlines", to=1), "$", "unknown field `two lines`"),
         (changed("steps", to="abc"), "$.steps", "Expected `array`, got `str`"),
         (changed("steps", 0, to={}), "$.steps[0]", "missing required field `name`"),
         (changed("steps", 0, "revisions", to="abc"), "$.steps[0].revisions", "Expected `array`, got `str`"),

@@ -10,7 +10,7 @@ from tests.kube.scripted_server import answer, ask, ok, refusal
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import BadAnswer, Conflict, Expired, FieldOwner
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.readers import MAX_LIST_ITEMS, MAX_LIST_PAGES, Selection
+from windlass.kube.client.readers import MAX_LIST_ITEMS, MAX_LIST_PAGES, MAX_LOG_BYTES, Selection
 from windlass.kube.client.resources import PODS, Resource
 from windlass.kube.transport.transports import Response
 
@@ -116,7 +116,19 @@ def test_logs_are_text_whatever_bytes_a_container_writes() -> None:
     body = Response(200, {}, b"one\n\xfftwo\n")
     result, server = ask([body], lambda kube: kube.logs(PODS.named("p", "n"), container="c", tail=2, previous=True))
     assert result == "one\n�two\n"
-    assert server.requests[0].target == "/api/v1/namespaces/n/pods/p/log?container=c&tailLines=2&previous=true"
+    query = f"container=c&tailLines=2&previous=true&limitBytes={MAX_LOG_BYTES}"
+    assert server.requests[0].target == f"/api/v1/namespaces/n/pods/p/log?{query}"
+
+
+def test_a_log_that_the_server_cut_ends_with_a_whole_line() -> None:
+    whole, cut = b"x" * (MAX_LOG_BYTES - 9), b"half a secret"
+    for body, shown in (
+        (whole + b"\n" + cut, whole),
+        (b"y" + whole + cut, (b"y" + whole + cut)[:MAX_LOG_BYTES]),
+        (b"a\nb\n", b"a\nb\n"),
+    ):
+        result, _ = ask([Response(200, {}, body)], lambda kube: kube.logs(PODS.named("p", "n")))
+        assert result == shown.decode()
 
 
 def test_a_review_is_a_post_that_counts_as_reading() -> None:

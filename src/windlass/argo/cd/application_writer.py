@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, requested_run_id
 from windlass.argo.cd.resource_tracking import CASCADE_FINALIZER, has_cascade_finalizer
 from windlass.argo.cd.sync_requests import sync_operation
@@ -97,7 +95,7 @@ class ApplicationWriter:
 
     async def _patch(self, application: Application, patch: RawObject) -> Application:
         meta = {**patch.get("metadata", {}), "resourceVersion": application.metadata.resource_version}
-        return _decode(await self.client.patch(_ref(application), {**patch, "metadata": meta}))
+        return self.client.convert(await self.client.patch(_ref(application), {**patch, "metadata": meta}), Application)
 
 
 def _key(application: Application) -> ObjectKey:
@@ -106,7 +104,3 @@ def _key(application: Application) -> ObjectKey:
 
 def _ref(application: Application) -> Ref:
     return APPLICATIONS.named(application.metadata.name, application.metadata.namespace)
-
-
-def _decode(response: RawObject) -> Application:
-    return msgspec.convert(response, Application)

@@ -28,6 +28,7 @@ from windlass.core.platform.model.snapshots import (
 from windlass.errors import WindlassError
 from windlass.kube.client.objects import ObjectMeta, RawObject, TypedObject
 from windlass.kube.client.resources import Resource
+from windlass.kube.decoding import Message  # noqa: TC001 - msgspec needs it at run time
 
 GROUP = "argoproj.io"
 APPLICATIONS = Resource(GROUP, "v1alpha1", "applications", "Application")
@@ -96,7 +97,7 @@ class _RevisionFields(_AppStruct, frozen=True, gc=False):
 
 class _HealthStatus(_AppStruct, frozen=True, gc=False):
     status: str | None = None
-    message: str | None = None
+    message: Message | None = None
     last_transition_time: str | None = None
 
 
@@ -106,7 +107,7 @@ class _SyncStatus(_RevisionFields, frozen=True, gc=False):
 
 
 class _InitiatedBy(_AppStruct, frozen=True, gc=False):
-    username: str | None = None
+    username: Message | None = None
     automated: bool | None = None
 
 
@@ -132,7 +133,7 @@ class ResourceResult(_AppStruct, frozen=True, gc=False):
     namespace: str | None = None
     name: str | None = None
     status: str | None = None
-    message: str | None = None
+    message: Message | None = None
     hook_type: str | None = None
 
 
@@ -142,7 +143,7 @@ class _SyncResult(_RevisionFields, frozen=True, gc=False):
 
 class _OperationState(_AppStruct, frozen=True, gc=False):
     phase: str | None = None
-    message: str | None = None
+    message: Message | None = None
     started_at: str | None = None
     finished_at: str | None = None
     operation: _RequestedOperation | None = None
@@ -150,8 +151,8 @@ class _OperationState(_AppStruct, frozen=True, gc=False):
 
 
 class _Condition(_AppStruct, frozen=True, gc=False):
-    type: str | None = None
-    message: str | None = None
+    type: Message | None = None
+    message: Message | None = None
 
 
 class _HistoryEntry(_RevisionFields, frozen=True, gc=False):

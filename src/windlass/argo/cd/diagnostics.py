@@ -45,16 +45,22 @@ async def diagnose_application(reader: KubeReader, application: Application) -> 
             lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
         except KubeError as error:
             lines.append(f"more could not be read: {error.what}")
-    return tuple(reader.redactor(line)[:MAX_LINE_LENGTH] for line in lines)
+    return tuple(_short_line(reader, line) for line in lines)
+
+
+def _short_line(reader: KubeReader, line: str) -> str:
+    """The line with its indentation."""
+    text = line.lstrip(" ")
+    return line[: len(line) - len(text)] + reader.redactor(reader.redactor.message(text, MAX_LINE_LENGTH, 0))
 
 
 def _argocd_problems(application: Application) -> Iterator[str]:
     """Conditions and sync failures that Argo CD reports in the status."""
     state = application.state
     for condition in state.conditions:
-        yield f"condition {condition.type}: {_one_line(condition.message)}"
+        yield f"condition {condition.type}: {condition.message}"
     for kind, name, message in failed_resources(application):
-        yield f"{kind} {name} was not synced: {_one_line(message)}"
+        yield f"{kind} {name} was not synced: {message}"
 
 
 async def _workload_problems(reader: KubeReader, application: Application) -> AsyncIterator[str]:
@@ -96,7 +102,7 @@ async def _pod_problems(reader: KubeReader, row: ResourceAddress, pod: RawObject
     events = (await reader.list(EVENTS.in_namespace(row.namespace), select=select)).items
     warnings = [event for event in events if event.get("type") == "Warning"]
     for event in sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MAX_EVENTS:]:
-        yield f"  event {event.get('reason')}: {_one_line(event.get('message') or '')}"
+        yield f"  event {event.get('reason')}: {event.get('message') or ''}"
     for container in containers:
         async for line in _container_logs(reader, pod, container):
             yield line
@@ -106,7 +112,7 @@ def _container_problem(status: RawObject) -> str:
     """Empty if the container runs and is ready."""
     state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
     if waiting := state.get("waiting"):
-        message = f": {_one_line(waiting['message'])}" if waiting.get("message") else ""
+        message = f": {waiting['message']}" if waiting.get("message") else ""
         return f"waits, {waiting.get('reason')}{message}{_last_exit(last)}"
     if terminated := state.get("terminated"):
         return f"ended, {terminated.get('reason')}, exit code {terminated.get('exitCode')}"
@@ -133,7 +139,3 @@ async def _container_logs(reader: KubeReader, pod: RawObject, status: RawObject)
         return
     for line in text.splitlines():
         yield f"  log {status.get('name')}: {line}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -15,9 +15,11 @@ from windlass.core.platform.drafting.ownership import (
     ObservedApplicationSet,
 )
 from windlass.core.platform.model.annotations import DEPENDS_ON, parse_names
-from windlass.core.platform.model.snapshots import one_line
+from windlass.core.platform.model.snapshots import QUOTED_END, QUOTED_START
 from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.resources import Resource
+from windlass.kube.decoding import Message  # noqa: TC001 - msgspec needs it at run time
+from windlass.printable_text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +89,7 @@ class _ApplicationSetSpec(_OwnershipStruct, frozen=True, gc=False):
 class _SetCondition(_OwnershipStruct, frozen=True, gc=False):
     type: str | None = None
     status: str | None = None
-    message: str | None = None
+    message: Message | None = None
 
 
 class _ApplicationSetStatus(_OwnershipStruct, frozen=True, gc=False):
@@ -134,7 +136,7 @@ def generation_problem(manifest: ApplicationSetManifest) -> str:
     """Why the ApplicationSet cannot generate its Applications; empty if it can."""
     conditions = (manifest.status.conditions if manifest.status else None) or ()
     errors = [row for row in conditions if (row.type, row.status) == ("ErrorOccurred", "True")]
-    return one_line(errors[0].message or "an error occurred") if errors else ""
+    return shortened(errors[0].message or "an error occurred", QUOTED_START, QUOTED_END) if errors else ""
 
 
 def owner_set_name(metadata: ObjectMeta) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from windlass.argo.cd.applications import APPLICATIONS, REFRESH_ANNOTATION, Application
 from windlass.kube.api_errors import TRANSIENT_ERRORS
 
@@ -30,7 +28,7 @@ class Refresher:
         value = {"hard": "hard", "normal": "again"}.get(current or "", "normal")
         ref = APPLICATIONS.named(application.metadata.name, application.metadata.namespace)
         response = await self._client.patch(ref, {"metadata": {"annotations": {REFRESH_ANNOTATION: value}}})
-        return msgspec.convert(response, Application)
+        return self._client.convert(response, Application)
 
     async def try_refresh(self, application: Application) -> Application | None:
         """Request a refresh; `None` if the result is unknown."""

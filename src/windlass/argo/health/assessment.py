@@ -13,7 +13,7 @@ from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceKind, ResourceState
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.resources import CONFIG_MAPS
-from windlass.lua.worker_process import LuaWorker
+from windlass.lua.worker_process import LuaWorker, ScriptResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from windlass.argo.health.scripts import HealthScript
     from windlass.kube.client.objects import RawObject
     from windlass.kube.client.readers import KubeReader
-    from windlass.lua.worker_process import ScriptResult
 
 CONFIG_MAP_MAX_AGE = 60  # seconds; a deploy may add health checks to the ConfigMap while it runs
-MAX_MESSAGE_LENGTH = 300  # characters
+MAX_ANSWER_LENGTH = 300  # characters of a text that a check returned
 VALID_STATUSES = frozenset(Health) - {Health.FAILED}
 """Statuses that a check may return: those of Argo CD."""
 
@@ -77,8 +76,13 @@ class LuaHealthAssessor:
         script = await self._find_script(resource_kind(item))
         if script is None:
             return assess_object(item)
-        health, message = _interpret_result(item, script, await self._worker.run(script.text, item))
+        result = await self._worker.run(script.text, item)
+        answer = ScriptResult(*(self._short(text) for text in (result.status, result.message, result.error)))
+        health, message = _interpret_result(item, script, answer)
         return ResourceState(health, message, is_deleting=bool(item["metadata"].get("deletionTimestamp")))
+
+    def _short(self, text: str) -> str:
+        return self._reader.redactor.message(text, MAX_ANSWER_LENGTH, 0)
 
     async def _find_script(self, kind: ResourceKind) -> HealthScript | None:
         found = self._mounted.find(kind)
@@ -121,17 +125,12 @@ def _interpret_result(item: RawObject, script: HealthScript, result: ScriptResul
     """
     check = f"the health check of {resource_kind(item)} from {script.origin}"
     if result.error:
-        return Health.UNKNOWN, f"{check} failed: {_shorten(result.error)}"
+        return Health.UNKNOWN, f"{check} failed: {result.error}"
     if not result.status:
         return Health.UNKNOWN, f"{check} tells no status"
     if result.status not in VALID_STATUSES:
-        return Health.UNKNOWN, f"{check} says {_shorten(result.status)!r}, which is no health"
+        return Health.UNKNOWN, f"{check} says {result.status!r}, which is no health"
     health = Health(result.status)
     if health is Health.HEALTHY and is_status_outdated(item):
         return Health.PROGRESSING, "its controller has not seen the latest change yet"
-    return health, _shorten(result.message)
-
-
-def _shorten(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= MAX_MESSAGE_LENGTH else words[: MAX_MESSAGE_LENGTH - 1] + "…"
+    return health, result.message

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windlass.cli.printed_lines import print_text
+
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
 
@@ -22,4 +24,4 @@ def cluster(source: SettingsSource, /, **options: str | bool | None) -> None:
     from windlass.cli import cluster_summary  # noqa: PLC0415 - loads the HTTP library
 
     for line in cluster_summary.describe(source.credentials(options)):
-        click.echo(line)
+        print_text(line)

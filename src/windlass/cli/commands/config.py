@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import output_format_option, setting_options
+from windlass.cli.printed_lines import print_text
 from windlass.settings.requirements import ACTIONS
 from windlass.settings.variables import SETTINGS
 
@@ -24,4 +25,4 @@ def config(source: SettingsSource, /, action: str | None, form: str, **options: 
     from windlass.cli.views import settings as settings_views  # noqa: PLC0415
 
     values = source.settings(options, action or "").effective_values
-    click.echo(settings_views.document(values) if form == "json" else settings_views.text(values))
+    print_text(settings_views.document(values) if form == "json" else settings_views.text(values))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windlass.cli.printed_lines import print_text
+
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
 
@@ -21,4 +23,4 @@ def demo(source: SettingsSource, /, out: str) -> None:
     """
     from windlass.cli import demo_steps  # noqa: PLC0415 - loads pydantic and the simulation
 
-    demo_steps.run_demo(Path(out), source.environ_without_settings(), click.echo)
+    demo_steps.run_demo(Path(out), source.environ_without_settings(), print_text)

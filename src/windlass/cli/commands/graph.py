@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import setting_options
+from windlass.cli.printed_lines import print_text
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -28,4 +29,4 @@ def graph(source: SettingsSource, /, form: str, **options: Any) -> None:
     from windlass.cli.views import graph as graph_views  # noqa: PLC0415
 
     settings = source.settings(options)
-    click.echo(graph_views.FORMATS[form](graph_views.graph_view(settings.platform, settings.scope)))
+    print_text(graph_views.FORMATS[form](graph_views.graph_view(settings.platform, settings.scope)))

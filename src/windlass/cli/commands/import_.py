@@ -10,6 +10,7 @@ import click
 
 from windlass import output_files
 from windlass.cli.options import setting_options
+from windlass.cli.printed_lines import print_text
 from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,15 +40,15 @@ def import_(source: SettingsSource, /, out: str | None, force: bool, **options: 
     settings = source.cluster_settings(options)
     reader, result = session.run(_import_cluster(settings), settings.credentials.redactor)
     for notice in (*reader.notices, *result.notices):
-        click.echo(f"notice: {notice}", err=True)
+        print_text(f"notice: {notice}", err=True)
     text = render_platform(result.draft, _heading(result, reader.server))
     counts = reader.counts
-    click.echo(f"{_summary(result)}; {counts.total - counts.writes} reads, {counts.writes} writes", err=True)
+    print_text(f"{_summary(result)}; {counts.total - counts.writes} reads, {counts.writes} writes", err=True)
     if path is None:
-        click.echo(text, nl=False)
+        print_text(text.removesuffix("\n"))
         return
     _write_file(path, text, is_forced=force)
-    click.echo(f"wrote {path}; next: windlass graph --dag {shlex.quote(str(path))}", err=True)
+    print_text(f"wrote {path}; next: windlass graph --dag {shlex.quote(str(path))}", err=True)
 
 
 async def _import_cluster(settings: ClusterSettings) -> tuple[KubeReader, ImportResult]:

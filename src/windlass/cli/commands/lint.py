@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import FILE_SETTINGS, setting_options
+from windlass.cli.printed_lines import print_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def lint(source: SettingsSource, /, **options: Any) -> None:
     """Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."""
     for line in _lint_report(source.settings(options)):
-        click.echo(line)
+        print_text(line)
 
 
 def _lint_report(settings: Settings) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import output_format_option, setting_options
+from windlass.cli.printed_lines import print_text
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -47,5 +48,5 @@ def rehearse(source: SettingsSource, /, form: str, **options: Any) -> int:
         timeout=settings.cluster.timeout,
     )
     rehearsal = rehearse_operation.rehearse(request)
-    click.echo(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
+    print_text(rehearsal_views.document(rehearsal) if form == "json" else rehearsal_views.text(rehearsal))
     return rehearsal.exit_code

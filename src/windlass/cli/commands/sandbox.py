@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from windlass.cli.printed_lines import print_text
+
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; a free one unless told.")
@@ -26,4 +28,4 @@ def sandbox(**options: Any) -> None:
     """
     from windlass.cli import sandbox_server  # noqa: PLC0415 - loads the HTTP library
 
-    sandbox_server.serve_sandbox(sandbox_server.SandboxOptions(**options), click.echo)
+    sandbox_server.serve_sandbox(sandbox_server.SandboxOptions(**options), print_text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import setting_options
+from windlass.cli.printed_lines import print_text
 from windlass.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
             message = f"{evidence.health} at {abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
             code = ExitCode.SUCCESS
         case Failed(reason, detail):
-            message, code = f"{reason}: {redact(detail)}", ExitCode.FAILURE
+            message, code = f"{reason}: {redact.one_line(detail)}", ExitCode.FAILURE
         case WaitTimeout(detail):
-            message = f"out of time after {format_duration(request.timeout)}: {redact(detail)}"
+            message = f"out of time after {format_duration(request.timeout)}: {redact.one_line(detail)}"
             code = ExitCode.TIMEOUT
-    click.echo(f"{application}: {message}")
+    print_text(f"{application}: {message}")
     return code
 
 
@@ -79,9 +80,9 @@ async def _connect_and_wait(settings: ClusterSettings, request: WaitRequest) -> 
             cluster = await stack.enter_async_context(session.open_cluster(settings))
         remaining_request = replace(request, timeout=request.timeout - timedelta(seconds=monotonic() - started))
         for notice in cluster.reader.notices:
-            click.echo(f"warning: {notice}", err=True)
+            print_text(f"warning: {notice}", err=True)
         return await wait_operation.wait(
             cluster,
             remaining_request,
-            lambda detail: click.echo(f"waiting: {cluster.reader.redactor(detail)}", err=True),
+            lambda detail: print_text(f"waiting: {cluster.reader.redactor.one_line(detail)}", err=True),
         )

@@ -15,6 +15,7 @@ from windlass.cli.views.live_state import NodeStatus, compute_forecast, expected
 from windlass.core.platform.events import RunPhase
 from windlass.core.platform.gate_values import Failed
 from windlass.core.platform.reporting.report_text import format_duration
+from windlass.printable_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ def render_rows(state: LiveState, now: float, height: int, width: int) -> tuple[
     ):
         lines += _section_rows(section, share)
     return tuple(
-        _truncate_row(tuple(StyledText(_printable_text(text), style) for text, style in row), width) for row in lines
+        _truncate_row(tuple(StyledText(printable(text), style) for text, style in row), width) for row in lines
     )
 
 
@@ -261,11 +262,6 @@ def _elapsed_text(seconds: float) -> str:
     return f"{hours}{minutes}:{whole % 60:02}"
 
 
-def _printable_text(text: str) -> str:
-    """Replace control characters: texts of other programs must not move the cursor."""
-    return "".join(each if each.isprintable() else " " for each in text)
-
-
 def _text_width(text: str) -> int:
     return sum(_character_width(each) for each in text)
 
@@ -279,11 +275,9 @@ def _truncate_row(row: Row, width: int) -> Row:
     available = width if _text_width("".join(piece.text for piece in row)) <= width else width - 1
     pieces: list[StyledText] = []
     for text, style in row:
-        kept = text
-        while _text_width(kept) > available:
-            kept = kept[:-1]
-        pieces.append(StyledText(kept, style))
-        available -= _text_width(kept)
-        if kept != text:
-            return (*pieces, StyledText("…"[:width]))
+        for index, character in enumerate(text):
+            available -= _character_width(character)
+            if available < 0:
+                return (*pieces, StyledText(text[:index], style), StyledText("…"[:width]))
+        pieces.append(StyledText(text, style))
     return tuple(pieces)

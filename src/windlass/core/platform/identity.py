@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windlass.printable_text import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -47,5 +49,4 @@ def identity_mismatch(recorded: ClusterIdentity | None, requested: ClusterIdenti
 
 
 def _shown(name: str) -> str:
-    printable = "".join(each if each.isprintable() else "?" for each in name[:MAX_SHOWN_NAME])
-    return printable or "(none)"
+    return one_line(name[:MAX_SHOWN_NAME]) or "(none)"

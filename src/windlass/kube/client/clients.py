@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from windlass.kube.client.resources import Query, Ref
     from windlass.kube.transport.calls import CallSender
 
-_OBJECT_DECODER: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 _APPLY_HEADERS = (*JSON_HEADERS, ("Content-Type", "application/apply-patch+yaml"))  # JSON is valid YAML
 _MERGE_PATCH_HEADERS = (*JSON_HEADERS, ("Content-Type", "application/merge-patch+json"))
 _JSON_PATCH_HEADERS = (*JSON_HEADERS, ("Content-Type", "application/json-patch+json"))
@@ -116,5 +115,5 @@ class KubeClient(KubeReader):
         headers, item = body
         request = Request(method, ref.target(query), headers, msgspec.json.encode(item), idempotent)
         call = Call(verb, ref.kind, request, self._check_write)
-        result: RawObject = self._decode(call, await self._sender.send(call), _OBJECT_DECODER)
+        result: RawObject = self._decode(call, await self._sender.send(call), dict[str, Any])
         return result

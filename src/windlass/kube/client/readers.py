@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from windlass.kube.api_errors import BadAnswer, Expired
 from windlass.kube.client import discovery, watches
 from windlass.kube.client.objects import RawObject, T, TypedT
-from windlass.kube.decoding import DecodingError, decode_json
+from windlass.kube.decoding import DecodingError, ObjectDecoders, decode_json
 from windlass.kube.transport.calls import Call
 from windlass.kube.transport.transports import Request
 
@@ -31,6 +30,7 @@ REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 PAGE_SIZE = 500  # objects per page of a list; limits memory use here and in the server
 MAX_LIST_ITEMS = 200_000  # Kubernetes is tested with 150,000 pods; a server that never ends a list must not fill memory
 MAX_LIST_PAGES = 2_000  # also of pages that are almost empty
+MAX_LOG_BYTES = 1 << 18  # of one log; the lines that are shown of it are far shorter
 WATCH_TIMEOUT = 300  # seconds; the server ends a watch after one to two times this; the jitter spreads reconnects
 WATCH_SILENCE_TIMEOUT = 90  # seconds; bookmarks come about every minute, so longer silence means a dead connection
 Headers = tuple[tuple[str, str], ...]
@@ -86,21 +86,12 @@ class _Page(msgspec.Struct, Generic[T]):
     """Null is Go's nil slice; some aggregated APIs send it for an empty list."""
 
 
-@cache
-def _decoder(into: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(into)
-
-
-@cache
-def _page_decoder(into: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_Page[into])
-
-
 class KubeReader:
     """Read-only client. Pass this type to code that must not write; mypy then rejects calls of write methods."""
 
     def __init__(self, sender: CallSender) -> None:
         self._sender = sender
+        self._decoders = ObjectDecoders(sender.transport.redactor.message)
 
     @property
     def counts(self) -> CallCounts:
@@ -121,7 +112,7 @@ class KubeReader:
 
     @property
     def redactor(self) -> Redactor:
-        """Removes the credentials of the connection from text; redact before you cut text of the cluster."""
+        """Removes the credentials of the connection from text; its `message` is what to show of a cluster's text."""
         return self._sender.transport.redactor
 
     async def close(self) -> None:
@@ -133,7 +124,14 @@ class KubeReader:
     async def get(self, ref: Ref, into: type[TypedT]) -> TypedT: ...
     async def get(self, ref: Ref, into: Any = RawObject) -> Any:
         call = Call("get", ref.kind, _get_request(ref.target()))
-        return self._decode(call, await self._sender.send(call), _decoder(into))
+        return self._decode(call, await self._sender.send(call), into)
+
+    def convert(self, item: RawObject, into: type[TypedT]) -> TypedT:
+        """An object that a write returned, typed. Raises `BadAnswer`."""
+        try:
+            return self._decoders.convert(item, into)
+        except DecodingError as error:
+            raise BadAnswer(f"the answer is not what was asked for: {error}", where=self.server) from None
 
     @overload
     async def list(self, ref: Ref, *, select: Selection = ...) -> Listing[RawObject]: ...
@@ -154,14 +152,13 @@ class KubeReader:
             return await self._fetch_pages(ref, into, select.query, headers)
 
     async def _fetch_pages(self, ref: Ref, into: Any, query: Query, headers: Headers) -> Listing[Any]:
-        decoder = _page_decoder(into)
         items: list[Any] = []
         token = ""
         for _ in range(MAX_LIST_PAGES):
             call = Call("list", ref.kind, _get_request(ref.target((*query, ("continue", token))), headers))
             response = await self._sender.send(call)
             with _pause_garbage_collection():
-                page = self._decode(call, response, decoder)
+                page = self._decode(call, response, _Page[into])
             items += page.items or []
             if not page.metadata.continue_:
                 return Listing(items, page.metadata.resource_version)
@@ -187,14 +184,23 @@ class KubeReader:
         seconds = int(WATCH_TIMEOUT * (1 + self.clock.random()))
         query = (("watch", "1"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(seconds)), *since.query)
         call = Call("watch", ref.kind, _get_request(ref.target((*query, *select.query))))
-        return watches.watch_events(self._sender, call, into, WATCH_SILENCE_TIMEOUT)
+        decoder = watches.line_decoder(self._decoders, into)
+        return watches.watch_events(self._sender, call, decoder, WATCH_SILENCE_TIMEOUT)
 
     async def logs(self, pod: Ref, *, container: str = "", tail: int = 0, previous: bool = False) -> str:
-        """The log of a container, or its last `tail` lines."""
+        """The log of a container, or its last `tail` lines, but not more than `MAX_LOG_BYTES` of them."""
         ref = pod.with_subresource("log")
-        query = (("container", container), ("tailLines", str(tail or "")), ("previous", "true" if previous else ""))
+        query = (
+            ("container", container),
+            ("tailLines", str(tail or "")),
+            ("previous", "true" if previous else ""),
+            ("limitBytes", str(MAX_LOG_BYTES)),
+        )
         response = await self._sender.send(Call("get", ref.kind, _get_request(ref.target(query))))
-        return response.body.decode("utf-8", "replace")
+        text = response.body[:MAX_LOG_BYTES].decode("utf-8", "replace")
+        if len(response.body) < MAX_LOG_BYTES:
+            return text
+        return text.rpartition("\n")[0] or text  # without half a line, which may end with half a secret
 
     async def review(self, resource: Resource, spec: RawObject, namespace: str = "") -> RawObject:
         """Create a review (access, token, subject). This is a POST, but it changes nothing.
@@ -207,22 +213,22 @@ class KubeReader:
         target = resource.in_namespace(namespace).target()
         request = Request("POST", target, JSON_BODY_HEADERS, msgspec.json.encode(body), idempotent=True)
         call = Call("review", str(resource), request)
-        result: RawObject = self._decode(call, await self._sender.send(call), _decoder(RawObject))
+        result: RawObject = self._decode(call, await self._sender.send(call), RawObject)
         return result
 
     async def version(self) -> str:
         """The version of the server, such as `v1.34.2`."""
         call = Call("get", "version", _get_request("/version"))
-        result = self._decode(call, await self._sender.send(call), _decoder(RawObject))
+        result = self._decode(call, await self._sender.send(call), RawObject)
         return str(result.get("gitVersion", ""))
 
     async def discover(self) -> Discovery:
         """Discover the served resources: two requests, plus one per group version if discovery is not aggregated."""
         return await discovery.discover(self._sender)
 
-    def _decode(self, call: Call, response: Response, decoder: msgspec.json.Decoder[Any]) -> Any:
+    def _decode(self, call: Call, response: Response, into: Any) -> Any:
         try:
-            return decode_json(response.body, decoder)
+            return decode_json(response.body, self._decoders.decoder(into))
         except DecodingError as error:
             raise BadAnswer(f"the answer is not what was asked for: {error}", where=self._sender.where(call)) from None
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, get_args
 
 import msgspec
 
-from windlass.kube.api_errors import STATUS_DECODER, BadAnswer, ConnectionLost, error_from_status
+from windlass.kube.api_errors import BadAnswer, ConnectionLost, error_from_status, status_from_json
 from windlass.kube.client.objects import T
 from windlass.kube.decoding import DECODE_ERRORS, DecodingError, decode_json
 from windlass.kube.transport.line_splitter import LineSplitter
@@ -17,6 +16,8 @@ from windlass.kube.transport.line_splitter import LineSplitter
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from windlass.kube.decoding import ObjectDecoders
+    from windlass.kube.redactions import Redactor
     from windlass.kube.transport.calls import Call, CallSender
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -56,16 +57,15 @@ _BOOKMARK_DECODER = msgspec.json.Decoder(_BookmarkObject)
 _RAW_LINE_DECODER = msgspec.json.Decoder(_WatchLine[msgspec.Raw])  # type: ignore[type-var]  # any JSON, left undecoded
 
 
-@cache
-def _decoder(into: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_WatchLine[into])
+def line_decoder(decoders: ObjectDecoders, into: Any) -> msgspec.json.Decoder[Any]:
+    """The decoder of lines about objects of this type."""
+    return decoders.decoder(_WatchLine[into])
 
 
 async def watch_events(
-    sender: CallSender, call: Call, into: type[T], silence_timeout: float
+    sender: CallSender, call: Call, decoder: msgspec.json.Decoder[Any], silence_timeout: float
 ) -> AsyncGenerator[WatchEvent[T] | Bookmark, None]:
     """Yield events until the server ends the watch normally. Raises `Expired` if the start version is too old."""
-    decoder = _decoder(cast("Any", into))
     splitter = LineSplitter()
     async with sender.open(call) as stream:
         chunks = stream.chunks()
@@ -85,17 +85,17 @@ async def watch_events(
                 if event is not None and event.type in _KNOWN_TYPES:
                     yield WatchEvent(event.type, event.object)
                 elif line.strip():
-                    yield _parse_bookmark(line, problem, sender.where(call))
+                    yield _parse_bookmark(line, problem, sender.where(call), sender.transport.redactor)
     if splitter.rest.strip():
         raise ConnectionLost("the watch ended in the middle of an event", where=sender.where(call))
 
 
-def _parse_bookmark(line: bytes, problem: str, where: str) -> Bookmark:
+def _parse_bookmark(line: bytes, problem: str, where: str, redactor: Redactor) -> Bookmark:
     """Parse a line that is not a change: return a bookmark, or raise the server's error or `BadAnswer`."""
     try:
         raw = _RAW_LINE_DECODER.decode(line)
         if raw.type == "ERROR":
-            raise error_from_status(decode_json(raw.object, STATUS_DECODER), where)
+            raise error_from_status(status_from_json(raw.object, redactor), where)
         if raw.type == "BOOKMARK":
             mark = decode_json(raw.object, _BOOKMARK_DECODER).metadata
             return Bookmark(mark.resource_version, mark.annotations.get(INITIAL_EVENTS_END) == "true")

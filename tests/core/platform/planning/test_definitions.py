@@ -74,7 +74,7 @@ COMPARED: dict[str, Any] = {"sources": (source(),), "compared_sources": (source(
     [
         ({}, ""),
         ({"is_deleting": True}, "it is being deleted"),
-        ({"conditions": (Condition("ComparisonError", "no\n path"),)}, "ComparisonError: no path"),
+        ({"conditions": (Condition("ComparisonError", "no path"),)}, "ComparisonError: no path"),
         ({"conditions": (Condition("OrphanedResourceWarning", "one"),)}, ""),
         ({"sync": SyncStatus.UNKNOWN}, "Argo CD has not compared it"),
         ({"revisions": ()}, "Argo CD has not compared it"),

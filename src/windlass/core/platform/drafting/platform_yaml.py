@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from windlass.printable_text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -18,7 +20,7 @@ _RESERVED_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"} 
 
 
 def render_platform(draft: Draft, heading: Iterable[str], name: str = "imported") -> str:
-    lines = [f"# {_printable(line)}" for line in heading]
+    lines = [f"# {printable(line)}" for line in heading]
     lines += ["apiVersion: windlass.dev/v1alpha1", "kind: Platform", f"metadata: {{name: {_scalar(name)}}}", "spec:"]
     lines += ["  stacks:"]
     for stack in draft.stacks:
@@ -27,7 +29,7 @@ def render_platform(draft: Draft, heading: Iterable[str], name: str = "imported"
 
 
 def _stack_lines(stack: DraftStack) -> Iterator[str]:
-    yield f"# {_printable(stack.description)}"
+    yield f"# {printable(stack.description)}"
     yield f"- name: {_scalar(stack.name)}"
     if stack.dependencies:
         yield "  dependsOn:"
@@ -41,7 +43,7 @@ def _node_lines(node: DraftNode) -> Iterator[str]:
     """One line if it is short and has at most one reason; otherwise one line for each field and dependency."""
     fields = [f"name: {_scalar(node.name)}", f"profile: {PROFILE}"]
     fields += [f"application: {_scalar(node.target)}"] if node.target else []
-    yield from (f"# left out: {_printable(line)}" for line in node.omitted)
+    yield from (f"# left out: {printable(line)}" for line in node.omitted)
     if node.dependencies is None:
         yield f"- {{{', '.join(fields)}}}"
         return
@@ -63,13 +65,8 @@ def _dependency_lines(dependencies: tuple[Edge, ...]) -> Iterator[str]:
 
 
 def _comment(*reasons: str) -> str:
-    return f"  # {_printable(', '.join(reasons))}"
+    return f"  # {printable(', '.join(reasons))}"
 
 
 def _scalar(text: str) -> str:
     return text if _PLAIN_SCALAR.fullmatch(text) and text not in _RESERVED_WORDS else f'"{text}"'
-
-
-def _printable(text: str) -> str:
-    """Replace line breaks and other control characters, which names in a cluster may contain."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)

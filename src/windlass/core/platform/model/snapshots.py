@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.model.health import Health
+from windlass.printable_text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,16 +18,7 @@ COMMIT_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIXED_VERSION = re.compile(r"v?\d+(\.\d+){0,2}([-+][0-9A-Za-z.+-]+)?")
 """What Argo CD takes as one chart version, not as a range; missing parts count as zero: `1.2` is a pin."""
 
-MESSAGE_START, MESSAGE_END = 120, 280  # characters of a long message that are quoted
-
-
-def one_line(message: str) -> str:
-    """A message of Argo CD on one line of limited length: its start and its end, where the cause is."""
-    limit = MESSAGE_START + MESSAGE_END
-    if len(message) <= limit:
-        return " ".join(message.split())
-    start, end = " ".join(message[:limit].split()), " ".join(message[-limit:].split())
-    return f"{start[:MESSAGE_START]} … {end[-MESSAGE_END:]}"
+QUOTED_START, QUOTED_END = 120, 280  # characters of a long error that are quoted: its end is where the cause is
 
 
 class SyncStatus(StrEnum):
@@ -179,7 +171,7 @@ class ApplicationState:
         if self.is_deleting:
             return "it is being deleted"
         if self.errors:
-            return one_line(str(self.errors[0]))
+            return shortened(str(self.errors[0]), QUOTED_START, QUOTED_END)
         if self.sync is SyncStatus.UNKNOWN or not self.revisions:
             return "Argo CD has not compared it"
         if not self.sources:  # a hydrated source, of which only the result is known
