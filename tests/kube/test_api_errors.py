@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from windlass.kube import api_errors
-from windlass.kube.api_errors import ApiError, Status, error_from_status, parse_status
+from windlass.kube.api_errors import ApiError, Denial, Status, error_from_status, missing_right, parse_status
 from windlass.kube.redactions import MAX_CUT_SOURCE, Redactor
 
+ACCOUNT = "system:serviceaccount:a:b"
 REDACTOR = Redactor(["known s3cret"])
 
 
@@ -37,6 +38,56 @@ def test_every_code_has_its_class(code: int, reason: str, expected: type[ApiErro
     assert type(error) is expected
     assert (error.code, error.reason, error.status.causes) == (code, reason, ())
     assert str(error).startswith(f"here: no ({code} {reason})")
+
+
+@pytest.mark.parametrize(
+    ("message", "denial"),
+    [
+        (
+            'pods is forbidden: User "bob" cannot list resource "pods" in API group "" at the cluster scope',
+            Denial("bob", "list", "pods"),
+        ),
+        (
+            f'no: User "{ACCOUNT}" cannot get resource "deployments" in API group "apps" in the namespace "a"',
+            Denial(ACCOUNT, "get", "deployments.apps", "a"),
+        ),
+        (
+            'x is forbidden: User "o\\"neil" cannot get resource "pods/log" in API group "" in the namespace "a"',
+            Denial('o\\"neil', "get", "pods/log", "a"),
+        ),
+        (
+            'User "x" cannot patch resource "deployments/scale" in API group "apps" in the namespace "a"',
+            Denial("x", "patch", "deployments.apps/scale", "a"),
+        ),
+    ],
+)
+def test_a_missing_right_is_named(message: str, denial: Denial) -> None:
+    error = error_from_status(Status(code=403, reason="Forbidden", message=message), "here")
+    assert isinstance(error, api_errors.NotPermitted)
+    assert error.denial == denial
+    assert (missing_right(error), error.what) == (str(denial), f"{denial} (403 Forbidden)")
+    assert error.recommendation_key == "RightsMissing"
+
+
+def test_a_missing_right_is_told_with_its_place() -> None:
+    assert str(Denial("bob", "get", "pods/log", "a")) == "user bob may not get pods/log in namespace a"
+    assert str(Denial("bob", "list", "pods")) == "user bob may not list pods in the whole cluster"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'pods "x" is forbidden: exceeded quota: small',
+        'admission webhook "y" denied the request: User "x" cannot do that',
+        'User "a\x1b[31m" cannot get resource "pods" in API group "" at the cluster scope',
+        f'User "{"x" * 300}" cannot get resource "pods" in API group "" at the cluster scope',
+        "",
+    ],
+)
+def test_any_other_refusal_names_no_right(message: str) -> None:
+    error = error_from_status(Status(code=403, reason="Forbidden", message=message), "here")
+    assert type(error) is api_errors.Forbidden
+    assert (missing_right(error), error.recommendation_key) == ("", "")
 
 
 def test_a_refusal_without_words_still_says_something() -> None:

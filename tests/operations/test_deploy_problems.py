@@ -78,12 +78,12 @@ def writes(w: World) -> list[str]:
 @pytest.mark.parametrize(
     ("rules", "root", "missing"),
     [
-        ([], None, f"rights are missing: patch applications.argoproj.io in argocd, {UNLEASED}"),
-        ([PATCHING], None, f"rights are missing: {UNLEASED}"),
+        ([], None, f"user bob lacks rights: patch applications.argoproj.io in argocd, {UNLEASED}"),
+        ([PATCHING], None, f"user bob lacks rights: {UNLEASED}"),
         (
             [PATCHING, LEASING],
             RootApplication(URL, "main", ".", {}),
-            "rights are missing: create applications.argoproj.io in argocd",
+            "user bob lacks rights: create applications.argoproj.io in argocd",
         ),
     ],
 )

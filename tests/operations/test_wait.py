@@ -14,7 +14,9 @@ from tests.sandbox.controllers.objects import application, config, workload
 from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.errors import WindlassError
+from windlass.kube.api_errors import BadRequest
 from windlass.operations import wait as waiting
+from windlass.operations.observation import NoArgoCd
 from windlass.operations.wait import WaitRequest, WaitTimeout, wait
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.apiserver.requests import ADMIN
@@ -263,3 +265,39 @@ def test_one_revision_is_of_some_source_and_several_are_one_for_each(
 ) -> None:
     shown = state(revisions=(ONE, TWO), sources=(source("main"), source("main")))
     assert waiting._revisions_to_await(asked, shown) == wanted
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (WEB, "namespace argocd is not that of Argo CD"),
+        (ApplicationRef("web", "elsewhere"), ""),
+    ],
+)
+def test_a_namespace_without_argo_cd_is_told_instead_of_waited_for(target: ApplicationRef, told: str) -> None:
+    """Unless the Application was asked for with its namespace."""
+
+    async def main() -> None:
+        async with world() as w:
+            await w.sandbox.client().delete("appprojects.argoproj.io", "default", "argocd")
+            request = WaitRequest(target, timeout=timedelta(seconds=30))
+            if not told:
+                assert isinstance(await wait(cluster(w), request, lambda _: None), WaitTimeout)
+                return
+            with pytest.raises(NoArgoCd, match=told) as refused:
+                await wait(cluster(w), request, lambda _: None)
+            assert refused.value.hint == "name the namespace of the Application: NAMESPACE/web"
+
+    run(main())
+
+
+def test_an_application_that_does_not_exist_yet_is_waited_for_where_argo_cd_is() -> None:
+    async def main() -> None:
+        async with world() as w:
+            found, told = await waited(w, seconds=30)
+            assert (found, told) == (WaitTimeout("it does not exist yet"), ["it does not exist yet"])
+            w.sandbox.server.faults.add(Fault(verb="get", kind="namespaces", code=400, times=None))
+            with pytest.raises(BadRequest):
+                await waited(w)
+
+    run(main())

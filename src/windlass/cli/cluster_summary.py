@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.cli import session
+from windlass.kube.access_reviews import read_identity
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.readers import KubeReader
@@ -16,10 +17,10 @@ from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.http import HttpTransport
 
 if TYPE_CHECKING:
+    from windlass.kube.access_reviews import UserIdentity
     from windlass.kube.auth.connections import Connection
     from windlass.settings.settings import ClusterCredentials
 
-SELF_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application")
 
 
@@ -48,7 +49,7 @@ async def _describe(connection: Connection) -> list[str]:
         groups = len({resource.group for resource in discovery.resources})
         lines = [
             f"server        {reader.server}  {version}",
-            f"identity      {await _identity(reader)}",
+            f"identity      {_identity(await read_identity(reader))}",
             f"serves        {len(discovery.resources)} resources in {groups} groups",
             f"applications  {await _applications(reader)}",
             f"calls         {reader.counts.total} requests, {reader.counts.writes} writes",
@@ -60,15 +61,9 @@ async def _describe(connection: Connection) -> list[str]:
         await reader.close()
 
 
-async def _identity(reader: KubeReader) -> str:
-    try:
-        review = await reader.review(SELF_REVIEWS, {})
-    except (NotFound, Forbidden):
-        return "unknown: this server does not tell"
-    user = (review.get("status") or {}).get("userInfo") or {}
-    groups = ", ".join(user.get("groups") or [])
-    name = user.get("username") or "unknown: this server does not tell"
-    return f"{name}  ({groups})" if groups else name
+def _identity(user: UserIdentity) -> str:
+    name = user.name or "unknown: this server does not tell"
+    return f"{name}  ({', '.join(user.groups)})" if user.groups else name
 
 
 async def _applications(reader: KubeReader) -> str:

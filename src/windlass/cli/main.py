@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "lint", "Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."
     ),
     "plan": ("plan", "Show what would be done, in which order, why, and how long it takes. Only --refresh writes."),
+    "rbac": ("rbac", "Print the rights that an action needs, as YAML for kubectl apply; no cluster is needed."),
     "rehearse": (
         "rehearse",
         "Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.",
@@ -124,7 +125,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         options = _command_line_options(argv)
         _print_error(error, options, source.redactor)
         if error.recommendation_key and ADVISED_COMMANDS.intersection(argv[:1]):
-            _print_recommendation(error.recommendation_key, options)
+            action = "deploy" if "--refresh" in argv else argv[0]  # plan itself needs no right to write
+            _print_recommendation(error.recommendation_key, action, options)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _print_line("interrupted")
@@ -159,10 +161,10 @@ def _redacted_lines(text: str, redact: Redactor) -> str:
     return "\n".join(map(redact.printable, redact(text).split("\n")))
 
 
-def _print_recommendation(key: str, options: Mapping[str, str | None]) -> None:
+def _print_recommendation(key: str, command: str, options: Mapping[str, str | None]) -> None:
     from windlass.core.platform.reporting.recommendations import RunProblem, recommendation_for  # noqa: PLC0415 - lazy import
 
-    recommendation = recommendation_for(RunProblem(key))
+    recommendation = recommendation_for(RunProblem(key), rerun_command=f"windlass {command}")
     _print_line(f"next:  {recommendation.sentence}\n       $ {command_with_options(recommendation.command, options)}")
 
 

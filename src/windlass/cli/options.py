@@ -24,7 +24,11 @@ TELEMETRY_SETTINGS = (
     *("trace-id", "span-id", "traceparent"),
 )
 """Settings of logs, metrics and traces."""
-ACCEPTED_SETTINGS: Mapping[str, tuple[str, ...]] = {"cluster": CONNECTION_SETTINGS, "lint": FILE_SETTINGS}
+ACCEPTED_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "cluster": CONNECTION_SETTINGS,
+    "lint": FILE_SETTINGS,
+    "rbac": FILE_SETTINGS,
+}
 """By command: the repeated settings that it accepts, if not all."""
 
 

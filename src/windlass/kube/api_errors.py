@@ -6,7 +6,8 @@ KubeError
 ├── DeadlineExceeded     no usable response in time
 ├── BadResponse          a response that no API server would send
 └── ApiError             an error response; `status` is the Status the server sent
-    ├── BadRequest 400 · Unauthorized 401 · Forbidden 403 · NotFound 404 · MethodNotAllowed 405
+    ├── BadRequest 400 · Unauthorized 401 · NotFound 404 · MethodNotAllowed 405
+    ├── Forbidden 403 · NotPermitted 403 (names the user and the right that is missing)
     ├── AlreadyExists 409 · Conflict 409 (names managers and fields) · Expired 410 · Invalid 422
     └── TooManyRequests 429 · ServerError 5xx
 """
@@ -68,6 +69,21 @@ class FieldOwner(msgspec.Struct, frozen=True):
     field: str
 
 
+class Denial(msgspec.Struct, frozen=True):
+    """What the API server does not permit a user to do."""
+
+    user: str
+    verb: str
+    resource: str
+    """With the API group and the subresource: `deployments.apps`, `pods/log`."""
+    namespace: str = ""
+    """Empty for the whole cluster."""
+
+    def __str__(self) -> str:
+        location = f"in namespace {self.namespace}" if self.namespace else "in the whole cluster"
+        return f"user {self.user} may not {self.verb} {self.resource} {location}"
+
+
 class KubeError(WindlassError):
     """Base of all errors of API calls."""
 
@@ -118,7 +134,18 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    pass
+    """Refused by an admission webhook, a quota or another rule; if a right is missing, it is `NotPermitted`."""
+
+
+class NotPermitted(Forbidden):
+    """The credentials are valid, and the user lacks a right. Waiting does not help."""
+
+    recommendation_key = "RightsMissing"
+
+    def __init__(self, denial: Denial, status: Status, *, where: str) -> None:
+        super().__init__(status, where=where, hint="the credentials are valid; an administrator can grant the right")
+        self.what = f"{denial} ({status.code} {status.reason})"
+        self.denial = denial
 
 
 class NotFound(ApiError):
@@ -172,7 +199,7 @@ ERRORS_BY_CODE: dict[int, type[ApiError]] = {
 
 HINTS: dict[type[ApiError], str] = {
     Unauthorized: "the credentials were rejected: is the token or certificate expired, or for another cluster?",
-    Forbidden: "grant this identity the missing permission",
+    Forbidden: "a rule of the cluster refuses it, such as an admission webhook or a quota",
 }
 
 
@@ -182,6 +209,8 @@ def error_from_status(status: Status, where: str) -> ApiError:
         kind = AlreadyExists
     if kind is BadRequest and status.reason == "Expired":
         kind = Expired
+    if kind is Forbidden and (denial := _parse_denial(status.message)):
+        return NotPermitted(denial, status, where=where)
     return kind(status, where=where, hint=HINTS.get(kind, ""))
 
 
@@ -223,6 +252,22 @@ def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
     return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt!r}")
 
 
+_DENIAL = re.compile(
+    r'User "((?:[^"\\]|\\.){1,253})" cannot ([a-z]{1,32}) resource "([a-z0-9./*-]{1,253})" in API group '
+    r'"([a-z0-9.-]{0,253})" (?:in the namespace "([a-z0-9-]{1,63})"|at the cluster scope)'
+)
+
+
+def _parse_denial(message: str) -> Denial | None:
+    """What an authorizer of the API server writes; `None` if the request was refused for another reason."""
+    if (match := _DENIAL.search(message)) is None or not match[1].isprintable():
+        return None
+    user, verb, resource, group, namespace = match.groups()
+    plural, _, subresource = resource.partition("/")
+    plural = f"{plural}.{group}" if group else plural
+    return Denial(user, verb, f"{plural}/{subresource}" if subresource else plural, namespace or "")
+
+
 _CONFLICTING_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
@@ -230,6 +275,11 @@ def _field_owners(status: Status) -> Iterator[FieldOwner]:
     for cause in status.causes:
         if cause.reason == "FieldManagerConflict" and (match := _CONFLICTING_MANAGER.search(cause.message)):
             yield FieldOwner(manager=match[1], field=cause.field)
+
+
+def missing_right(error: KubeError) -> str:
+    """The right that the error names as missing; empty if it is another error."""
+    return str(error.denial) if isinstance(error, NotPermitted) else ""
 
 
 TRANSIENT_ERRORS = (Conflict, ConnectionLost, DeadlineExceeded, NotFound, ServerError, TooManyRequests, Unreachable)

@@ -14,7 +14,7 @@ from windlass.core.platform import freshness
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health, worst_health
 from windlass.core.platform.model.snapshots import ApplicationState, ResourceKind
-from windlass.kube.api_errors import KubeError, NotFound
+from windlass.kube.api_errors import KubeError, NotFound, missing_right
 from windlass.operations.observation import assess_item
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from windlass.argo.cd.applications import Application, ManagedResource, ObjectKey
     from windlass.core.platform.model.applications import ApplicationNode, Platform
     from windlass.core.platform.model.snapshots import Snapshot
-    from windlass.kube.client.discovery import Discovery
     from windlass.kube.client.objects import RawObject
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Resource
@@ -48,6 +47,8 @@ class UnhealthyObject:
     name: str
     health: Health
     message: str = ""
+    missing_right: str = ""
+    """The right without which it could not be read."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.message or f'it is {self.health}'}"
@@ -125,7 +126,7 @@ async def check_objects(
     try:
         counts, unhealthy = await _unhealthy_objects(cluster, rows)
     except KubeError as error:
-        unknown = UnhealthyObject("its objects", Health.UNKNOWN, f"they cannot be read: {error.what}")
+        unknown = _unreadable("its objects", "they cannot be read", error)
         counts, unhealthy = dict.fromkeys(rows, 0), {name: [unknown] if each else [] for name, each in rows.items()}
     return {
         name: _findings(check, counts[name], unhealthy[name], is_stale=name in stale) for name, check in checks.items()
@@ -173,6 +174,7 @@ def state_with_objects(
         state,
         health=worst_health([state.health, worst]),
         health_message=message or f"{introduction}{first}{more}",
+        missing_right=next((each.missing_right for each in unhealthy if each.missing_right), ""),
     )
 
 
@@ -203,12 +205,11 @@ async def _read_all(cluster: ObservedCluster, rows: list[ManagedResource]) -> Ma
     names_by_key: dict[_KindInNamespace, set[str]] = {}
     for row in rows:
         names_by_key.setdefault(_read_key(row), set()).add(row.name or "")
-    is_known = all(_built_in_resource(key) for key in names_by_key)
-    discovery = None if is_known else await cluster.served.discovery()
+    resources = {key: await _find_resource(cluster, key) for key in names_by_key}
     limit = asyncio.Semaphore(MAX_CONCURRENT_READS)
     async with asyncio.TaskGroup() as tasks:
         reads = {
-            place: tasks.create_task(_read(cluster.reader, limit, place, _resource(place, discovery), names))
+            place: tasks.create_task(_read(cluster.reader, limit, place, resources[place], names))
             for place, names in names_by_key.items()
         }
     return {place: task.result() for place, task in reads.items()}
@@ -241,7 +242,7 @@ async def _check_object(
     name = f"{row.kind} {row.namespace}/{row.name}" if row.namespace else f"{row.kind} {row.name}"
     objects = read_results[_read_key(row)]
     if isinstance(objects, KubeError):
-        return UnhealthyObject(name, Health.UNKNOWN, f"it cannot be read: {objects.what}")
+        return _unreadable(name, "it cannot be read", objects)
     item = objects.get(row.name or "")
     if item is None:
         return UnhealthyObject(name, Health.MISSING, "it is not there")
@@ -249,6 +250,10 @@ async def _check_object(
     if state.is_deleting:
         return UnhealthyObject(name, Health.PROGRESSING, "it is being deleted")
     return None if state.health is Health.HEALTHY else UnhealthyObject(name, state.health, state.health_message)
+
+
+def _unreadable(name: str, what: str, error: KubeError) -> UnhealthyObject:
+    return UnhealthyObject(name, Health.UNKNOWN, f"{what}: {error.what}", missing_right(error))
 
 
 def _read_key(row: ManagedResource) -> _KindInNamespace:
@@ -260,8 +265,9 @@ def _built_in_resource(key: _KindInNamespace) -> Resource | None:
     return known if known and key.version in {"", known.version} else None
 
 
-def _resource(key: _KindInNamespace, discovery: Discovery | None) -> Resource | None:
-    if discovery is None:
-        return _built_in_resource(key)
+async def _find_resource(cluster: ObservedCluster, key: _KindInNamespace) -> Resource | None:
+    """A kind may have been installed since the cluster was discovered, by the same Application as its objects."""
+    if known := _built_in_resource(key):
+        return known
     kind, group = key.kind.kind, key.kind.group
-    return discovery.find(kind, group, key.version) or discovery.find(kind, group)
+    return await cluster.served.find(kind, group, key.version) or await cluster.served.find(kind, group)

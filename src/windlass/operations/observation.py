@@ -31,7 +31,7 @@ from windlass.core.platform.model.snapshots import (
     Snapshot,
 )
 from windlass.errors import WindlassError
-from windlass.kube.api_errors import Forbidden, KubeError, NotFound
+from windlass.kube.api_errors import Forbidden, KubeError, NotFound, missing_right
 from windlass.kube.client.objects import RawObject, TypedObject
 from windlass.kube.client.resources import CONFIG_MAPS, Resource
 from windlass.operations.definitions import DefinitionReader
@@ -71,7 +71,7 @@ class DiscoveryCache:
             self._discovery = await self.reader.discover()
         return self._discovery
 
-    async def find(self, kind: str, group: str, version: str) -> Resource | None:
+    async def find(self, kind: str, group: str, version: str = "") -> Resource | None:
         resource = (await self.discovery()).find(kind, group, version)
         if resource is None and self.reader.clock.monotonic() - self._discovered_at >= REDISCOVERY_INTERVAL:
             self._discovery = None
@@ -311,7 +311,8 @@ async def read_resource_state(cluster: ObservedCluster, ref: ResourceRef) -> Res
     except NotFound:
         return None
     except KubeError as error:  # a later read may succeed; one object must not end the run
-        return ResourceState(Health.UNKNOWN, f"it cannot be read: {error.what}")
+        message = f"it cannot be read: {error.what}"
+        return ResourceState(Health.UNKNOWN, message, missing_right=missing_right(error))
     return await assess_item(cluster, item)
 
 

@@ -20,10 +20,12 @@ from windlass.core.platform.gate_values import Failed, GateHistory, GateTarget, 
 from windlass.core.platform.model.applications import NodeTiming
 from windlass.core.platform.model.snapshots import ApplicationState, OperationPhase, SyncStatus, desired_revisions
 from windlass.core.platform.planning.plans import is_drifting
+from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError, NotFound
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.reflectors import Reflector
 from windlass.operations.object_health import ObjectCheck, check_objects
+from windlass.operations.observation import NoNamespace, check_argocd_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,17 +94,20 @@ async def wait(
             watch_task.cancel()
     if isinstance(result, NotFound):
         raise NotServed(result.where) from None
-    if isinstance(result, KubeError):
+    if isinstance(result, WindlassError):
         raise result
     return result
 
 
 async def _wait_for_result(
     cluster: ObservedCluster, request: WaitRequest, progress: _WaitProgress, on_progress: Callable[[str], None]
-) -> Open | Failed | WaitTimeout | KubeError:
+) -> Open | Failed | WaitTimeout | WindlassError:
     while True:
+        is_first = progress.history is None
         if (error := await _record_next_update(cluster, progress)) is not None:
             return error
+        if is_first and progress.application is None and (misplaced := await _namespace_error(cluster, request)):
+            return misplaced
         decision = await _evaluate(cluster, request, progress)
         if isinstance(decision, Open | Failed):
             return decision
@@ -111,6 +116,20 @@ async def _wait_for_result(
         if detail != progress.last_message:
             progress.last_message = detail
             on_progress(detail)
+
+
+async def _namespace_error(cluster: ObservedCluster, request: WaitRequest) -> WindlassError | None:
+    """Why an Application without a namespace cannot be found; `None` if Argo CD is in its namespace."""
+    if request.target.namespace is not None:
+        return None
+    try:
+        await check_argocd_namespace(cluster, {})
+    except NoNamespace as error:
+        error.hint = f"name the namespace of the Application: NAMESPACE/{request.target.name}"
+        return error
+    except KubeError as error:
+        return error
+    return None
 
 
 async def _watch_application(reflector: Reflector[Application], updates: asyncio.Queue[WatchUpdate]) -> None:

@@ -25,7 +25,7 @@ from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceState
 from windlass.core.platform.outcomes import StepResult
 from windlass.core.platform.teardown.foreign_objects import ForeignObjects
-from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotPermitted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -246,7 +246,8 @@ class _NodeRemoval:
             return None  # the next iteration reads the result
         except KubeError as error:
             self.remaining = tuple(sorted(resources))
-            return Failed(Reason.PRESENT, f"its deletion was refused: {error.what}", is_final=True)
+            reason = Reason.RIGHT_MISSING if isinstance(error, NotPermitted) else Reason.PRESENT
+            return Failed(reason, f"its deletion was refused: {error.what}", is_final=True)
         return None
 
     async def _delete_application(self, application: Application) -> None:

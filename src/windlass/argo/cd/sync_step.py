@@ -353,9 +353,8 @@ class _SyncAttempt:
             if isinstance(decision, Open):
                 return decision
             if isinstance(decision, Failed):
-                return replace(
-                    decision, is_final=history.succeeded_since is not None and decision.reason in POST_SYNC_REASONS
-                )
+                is_after_sync = history.succeeded_since is not None and decision.reason in POST_SYNC_REASONS
+                return replace(decision, is_final=decision.is_final or is_after_sync)
             if isinstance(decision, RefreshNeeded) and await self._request_refresh(watch):
                 continue
             self._report_wait(decision)

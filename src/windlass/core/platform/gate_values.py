@@ -58,6 +58,7 @@ class Reason(StrEnum):
     NOT_ANSWERING = "NotAnswering"
     NOT_DEFINED = "NotDefined"
     UNREADABLE = "Unreadable"
+    RIGHT_MISSING = "RightMissing"
     FOREIGN_OBJECTS = "ForeignObjects"
 
 

@@ -207,6 +207,9 @@ def _evaluate_health(evidence: Evidence, target: GateTarget, history: GateHistor
             return Open(evidence)
         case Health.DEGRADED:
             return _evaluate_degraded(Reason.DEGRADED, f"it is Degraded{message}", evidence, target, history)
+        case Health.UNKNOWN if history.latest is not None and history.latest.missing_right:  # waiting does not help
+            detail = f"it is Unknown: {history.latest.missing_right}"
+            return Failed(Reason.RIGHT_MISSING, detail, evidence, is_final=True)
         case health:
             return Wait(Reason(health.value), f"it is {health}{message}")
 

@@ -10,6 +10,7 @@ from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Permission
 from windlass.kube.client.resources import LEASES
 from windlass.kube.leases import LEASE_POLL_INTERVAL, LeaseStatus
+from windlass.operations.cluster_identity import LEASE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 def required_permissions(namespace: str, *, with_delete: bool = False) -> Iterator[Permission]:
     """Permissions needed to hold the lock and, `with_delete`, to delete its Lease at the end."""
     verbs = ("get", "create", "update", *(("delete",) if with_delete else ()))
-    return (Permission(verb, LEASES, namespace) for verb in verbs)
+    names = {verb: "" if verb == "create" else LEASE_NAME for verb in verbs}  # a create request has no name
+    return (Permission(verb, LEASES, namespace, names[verb]) for verb in verbs)
 
 
 class Locked(WindlassError):

@@ -148,6 +148,8 @@ class ApplicationState:
     resource_kinds: frozenset[ResourceKind] = frozenset()
     objects_read: int = 0
     """Objects of the Application that were read directly and are part of its health."""
+    missing_right: str = ""
+    """The right without which an object could not be read; empty if none is missing."""
 
     @property
     def has_abandoned_operation(self) -> bool:
@@ -190,6 +192,8 @@ class ResourceState:
     health: Health = Health.UNKNOWN
     health_message: str = ""
     is_deleting: bool = False
+    missing_right: str = ""
+    """The right without which it could not be read; empty if none is missing."""
 
 
 NodeState = ApplicationState | ResourceState

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import Failed, Reason
+from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning.definitions import definition_failures
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.model.health import Health
     from windlass.core.platform.model.snapshots import Snapshot
 
 DiagnosticLines = Mapping[str, tuple[str, ...]]
@@ -81,4 +81,6 @@ def _health_failure(health: Health, name: str, snapshot: Snapshot) -> Failed:
     state = snapshot.states.get(name)
     if state is None:
         return Failed(Reason.ABSENT, "it does not exist")
+    if state.missing_right and health is Health.UNKNOWN:
+        return Failed(Reason.RIGHT_MISSING, f"it is Unknown: {state.missing_right}")
     return Failed(Reason(health.value), state.health_message or f"it is {health}")

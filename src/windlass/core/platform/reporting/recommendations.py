@@ -27,6 +27,7 @@ class RunProblem(StrEnum):
 
     CONFIGURATION_INVALID = "ConfigurationInvalid"
     CREDENTIALS_INVALID = "CredentialsInvalid"
+    RIGHTS_MISSING = "RightsMissing"
     TARGET_NOT_FOUND = "TargetNotFound"
     ACTION_FAILED = "ActionFailed"
     ORPHANS_LEFT = "OrphansLeft"
@@ -44,6 +45,7 @@ class Recommendation:
 _GET = "kubectl -n {namespace} get {object} -o yaml"
 _DESCRIBE = "kubectl -n {namespace} describe {object}"
 _RERUN = "{again}"
+_RIGHTS = "windlass rbac --for {action}"
 
 DetectedProblem = RunProblem | Reason | ContainerProblem
 
@@ -52,6 +54,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     RunProblem.CREDENTIALS_INVALID: (
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
         "windlass cluster",
+    ),
+    RunProblem.RIGHTS_MISSING: (
+        "The credentials are valid, but lack rights: have an administrator apply those that this action needs.",
+        _RIGHTS,
     ),
     RunProblem.TARGET_NOT_FOUND: (
         "What was asked for is not in this cluster: see what the kubeconfig leads to.",
@@ -107,6 +113,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     Reason.UNREADABLE: (
         "Whether objects of {name} are left cannot be read: grant this identity get and list on them, then run again.",
         _RERUN,
+    ),
+    Reason.RIGHT_MISSING: (
+        "A right on objects of {name} is missing: have an administrator grant the one that is named, then run again.",
+        _RIGHTS,
     ),
     Reason.FOREIGN_OBJECTS: (
         "{name} was left alone to spare foreign objects: move them away, or accept their loss by --delete-foreign.",
@@ -168,11 +178,12 @@ def recommendation_for(
 ) -> Recommendation:
     """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run."""
     sentence, command = CATALOGUE[detected]
+    words = {"again": rerun_command, "action": rerun_command.split()[1]}
     if target is None:
-        return Recommendation(str(detected), "", sentence, command.format(again=rerun_command))
+        return Recommendation(str(detected), "", sentence, command.format(**words))
     kind = target.kind if isinstance(target, ResourceRef) else "application"
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
-    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, again=rerun_command)
+    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, **words)
     return Recommendation(str(detected), target.name, sentence.format(name=target.name), command)
 
 
