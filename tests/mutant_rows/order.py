@@ -143,4 +143,10 @@ ORDER_MUTANTS = (
         "    if False:",
         "operations/test_crash_loops.py",
     ),
+    Mutant(
+        "an annotation closes a cycle", "INV-1", "core/platform/model/cycles.py",
+        "        if self._reach[dependency] & self._path_bits:",
+        "        if self._bits[dependency] & self._path_bits:",
+        "core/platform/model/test_annotations.py",
+    ),
 )  # fmt: skip
