@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windlass.cli.options import FILE_SETTINGS, setting_options
+from windlass.cli.printed_lines import print_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,7 +64,7 @@ def rbac(
         ),
         checked_resources=frozenset(_checked_resources(settings, api_groups)),
     )
-    click.echo(permissions_yaml(dict.fromkeys(map(RightsFor, actions)), request), nl=False)
+    print_text(permissions_yaml(dict.fromkeys(map(RightsFor, actions)), request).removesuffix("\n"))
 
 
 def _checked_resources(settings: Settings, api_groups: Iterable[str]) -> Iterator[tuple[str, str]]:
