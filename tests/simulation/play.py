@@ -21,6 +21,7 @@ from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.planning.approvals import approval_problems
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
+from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.operations import deploy, plan
@@ -223,9 +224,12 @@ class Play:
         return RunRequest(act.action, "development", self.scenario.platform, act.scope, root=root)
 
     async def _approve(self, act: Act) -> ApprovedPlan | None:
-        """Plan, and have the witness hold the run to that plan; `None` if the plan names no revisions."""
+        """Plan, and have the witness hold the run to that plan; `None` if there is none, or it names no revisions."""
         cluster = run_context(self._client("plan")).cluster
-        result = await plan.plan(cluster, self._request(act))
+        try:
+            result = await plan.plan(cluster, self._request(act))
+        except WindlassError:  # refused, as the run itself is
+            return None
         if approval_problems(result.summary):
             return None
         nodes = frozenset(step.name for step in result.plan.steps)
