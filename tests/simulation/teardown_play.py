@@ -33,6 +33,8 @@ class TeardownPlay:
     scenario: TeardownScenario
     kept: dict[str, str] = field(default_factory=dict)
     """The volumes that must stay, by name, and their uids."""
+    orphaned: dict[str, str] = field(default_factory=dict)
+    """The volumes that may go: another client removes the objects that own their claims."""
 
     def __post_init__(self) -> None:
         self.foreign = ForeignObjects(self.play)
@@ -66,11 +68,10 @@ class TeardownPlay:
         play.removals.excused.clear()
         store = play.sandbox.server.store
         if self.scenario.policy is VolumePolicy.RETAIN:
-            gone_by_hand = {f"owned-{name}" for name in self.scenario.orphaned}  # with the objects that own them
-            volumes = [
-                each for each in store.list(VOLUMES) if each.load()["spec"]["claimRef"]["name"] not in gone_by_hand
-            ]
-            self.kept = {volume.name: volume.uid for volume in volumes}
+            orphans = {f"owned-{name}" for name in self.scenario.orphaned}
+            for volume in store.list(VOLUMES):
+                is_orphan = volume.load()["spec"]["claimRef"]["name"] in orphans
+                (self.orphaned if is_orphan else self.kept)[volume.name] = volume.uid
             store.listen(VOLUMES, "", self._hear)
         play.removals.excused.update(self.scenario.orphaned)
         for name in self.scenario.orphaned:
@@ -106,6 +107,7 @@ class TeardownPlay:
         unknown = self.foreign.possible_leftovers
         left = {each for each in everything(play.sandbox) - play.empty if not unknown & {each[1], each[2]}}
         kept = {(VOLUMES, "", name) for name in self.kept}
+        left -= {(VOLUMES, "", name) for name in self.orphaned}
         if left != kept:
             note(f"after the teardown there is {sorted(left - kept)}, and there is not {sorted(kept - left)}")
         again = await play.run(Act(Action.TEARDOWN))
