@@ -15,11 +15,17 @@ SEEDS = "seeds"
 DIMENSIONS = {
     # order
     "a dependency is judged once": "outages",
-    "a live holder is robbed": "late-writes",
     "Argo CD's clock counts as the server's": "clocks",
     "another client's operation opens the gate": "takeovers",
     "a rollback after the gate is a success": "takeovers",
     "what is shown as synced after a takeover is synced": "takeovers",
+    # the lock
+    "a live holder is robbed": "late-writes",
+    "a write without the lock": "pauses",
+    "a deleted Lease is no loss": "deleted-leases",
+    "lease times counted from the answer": "lease-outages",
+    "the lock is kept": "interruptions",
+    "operations go on after the end": "interruptions",
     # definitions
     "a race repeats for ever": "third-parties",
     "a broken parent shows what it defines": "broken-commits",

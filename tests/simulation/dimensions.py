@@ -6,6 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
+from tests.simulation.process_dimensions import (
+    add_deleted_leases,
+    add_interruptions,
+    add_lease_outages,
+    add_pauses,
+    moment,
+    undisturbed,
+)
 from tests.simulation.scenarios import US, Act, Event, TeardownScenario
 from windlass.core.platform.model.applications import ApplicationNode, ApplicationRef, Stack
 from windlass.core.platform.model.graphs import Graph
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
     Chance = random.Random
 
 SHARE = 0.25  # the share of seeds that a dimension adds to
+RARE = 0.05  # of one that replaces the runs of a seed
 REASONS = {401: "Unauthorized", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
 DENIED_KINDS = (
     *("applications.argoproj.io", "applications.argoproj.io", "leases.coordination.k8s.io", "*", "*reviews*"),
@@ -47,11 +56,6 @@ def _with_events(scenario: Scenario, draw: Callable[[], list[Event]]) -> Scenari
     return replace(scenario, acts=acts)
 
 
-def _moment(chance: Chance, scenario: Scenario) -> float:
-    """A time at which a run probably still is in progress."""
-    return chance.uniform(0.5, 5.0 + chance.choice((3.0, 6.0, 20.0)) * len(scenario.commits[0]))
-
-
 def _outages(chance: Chance, scenario: Scenario) -> Scenario:
     """Pods that become unready at any time, and ready again."""
     names = [name for name, part in scenario.commits[0].items() if part.kind]
@@ -65,7 +69,7 @@ def _outages(chance: Chance, scenario: Scenario) -> Scenario:
     def draw() -> list[Event]:
         seconds = (20.0, 100.0, 300.0, 900.0)
         return [
-            Event(_moment(chance, scenario), "outage", chance.choice(names), chance.choice(seconds))
+            Event(moment(chance, scenario), "outage", chance.choice(names), chance.choice(seconds))
             for _ in range(chance.choice((1, 1, 2, 4)))
         ]
 
@@ -79,7 +83,7 @@ def _third_parties(chance: Chance, scenario: Scenario) -> Scenario:
         kinds = (*THIRD_PARTY_EVENTS, *(ROOT_EVENTS if scenario.has_root else ()))
         return [_third_party_event(chance, scenario, kinds) for _ in range(chance.choice((1, 1, 2, 4)))]
 
-    scenario = _undisturbed(scenario) if chance.random() < 0.5 else scenario
+    scenario = undisturbed(scenario) if chance.random() < 0.5 else scenario
     return _with_events(_with_pushes(scenario), draw)
 
 
@@ -92,17 +96,7 @@ def _takeovers(chance: Chance, scenario: Scenario) -> Scenario:
         for number, commit in enumerate(scenario.commits)
     )  # everything is new in every commit
     acts = (Act(), Act(pushes_first=True, events=(event,)))
-    return _undisturbed(replace(scenario, commits=commits, acts=acts, lies={}, overlooked={}))
-
-
-def _undisturbed(scenario: Scenario) -> Scenario:
-    """Without faults: a run sees at once what happens to an Application."""
-    acts = tuple(replace(act, faults=(), disturbances=()) for act in scenario.acts)
-    teardown = scenario.teardown
-    if teardown:
-        quiet = tuple(replace(act, faults=(), disturbances=()) for act in teardown.acts)
-        teardown = replace(teardown, acts=quiet)
-    return replace(scenario, acts=acts, teardown=teardown)
+    return undisturbed(replace(scenario, commits=commits, acts=acts, lies={}, overlooked={}))
 
 
 def _deletions(chance: Chance, scenario: Scenario) -> Scenario:
@@ -116,14 +110,14 @@ def _deleted_roots(chance: Chance, scenario: Scenario) -> Scenario:
     """Another client that deletes the root, without its children."""
     if not scenario.has_root:
         return scenario
-    return _with_events(_with_pushes(scenario), lambda: [Event(_moment(chance, scenario), "root-delete")])
+    return _with_events(_with_pushes(scenario), lambda: [Event(moment(chance, scenario), "root-delete")])
 
 
 def _third_party_event(chance: Chance, scenario: Scenario, kinds: tuple[str, ...]) -> Event:
     """At any time, or soon after the run has requested an operation of its target."""
-    kind, target, moment = chance.choice(kinds), chance.choice(list(scenario.commits[0])), _moment(chance, scenario)
+    kind, target, at = chance.choice(kinds), chance.choice(list(scenario.commits[0])), moment(chance, scenario)
     soon = chance.choice((0.0, 0.5, 1.0, 3.0, 10.0))
-    return Event(soon, kind, target, after_operation=True) if chance.random() < 0.5 else Event(moment, kind, target)
+    return Event(soon, kind, target, after_operation=True) if chance.random() < 0.5 else Event(at, kind, target)
 
 
 def _with_pushes(scenario: Scenario) -> Scenario:
@@ -150,7 +144,7 @@ def _dead_services(chance: Chance, scenario: Scenario) -> Scenario:
     """Git, or Argo CD's application controller, that does not answer for a while."""
 
     def draw() -> list[Event]:
-        at = chance.choice((0.0, _moment(chance, scenario)))
+        at = chance.choice((0.0, moment(chance, scenario)))
         seconds = chance.choice((5.0, 60.0, 400.0, 2000.0))
         return [Event(at, chance.choice(("git-down", "controller-down")), seconds=seconds)]
 
@@ -179,7 +173,7 @@ def _clocks(chance: Chance, scenario: Scenario) -> Scenario:
     return _with_events(
         scenario,
         lambda: [
-            Event(_moment(chance, scenario), "clock-step", seconds=chance.choice(steps))
+            Event(moment(chance, scenario), "clock-step", seconds=chance.choice(steps))
             for _ in range(chance.choice((0, 1)))
         ],
     )
@@ -286,7 +280,7 @@ def _validation(chance: Chance, scenario: Scenario) -> Scenario:
 DIMENSIONS: dict[str, Dimension] = {
     "outages": Dimension(_outages),
     "third-parties": Dimension(_third_parties),
-    "takeovers": Dimension(_takeovers),
+    "takeovers": Dimension(_takeovers, share=RARE),
     "deletions": Dimension(_deletions),
     "deleted-roots": Dimension(_deleted_roots),
     "broken-commits": Dimension(_broken_commits),
@@ -300,5 +294,9 @@ DIMENSIONS: dict[str, Dimension] = {
     "approvals": Dimension(_approvals),
     "parents": Dimension(_parents),
     "automated-parents": Dimension(_automated_parents),
+    "interruptions": Dimension(add_interruptions, share=RARE),
+    "pauses": Dimension(add_pauses, share=RARE),
+    "deleted-leases": Dimension(add_deleted_leases, share=RARE),
+    "lease-outages": Dimension(add_lease_outages, share=RARE),
     "validation": Dimension(_validation),
 }

@@ -7,8 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD
+from tests.simulation.witnesses import LEASES
 from windlass.argo.cd.root_application import MANAGED_BY_LABELS
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
+from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.sandbox.apiserver.access.authentication import controller_user
 from windlass.sandbox.apiserver.wire.api_status import StatusError
 from windlass.sandbox.argocd.repositories import ComparisonFailure, MemoryRepository
@@ -59,6 +61,7 @@ class Events:
             "root-label": self._change_root,
             "root-source": self._change_root,
             "root-delete": self._delete_root,
+            "lease-delete": self._delete_lease,
         }
 
     async def play(self, event: Event) -> None:
@@ -230,3 +233,7 @@ class Events:
     async def _delete_root(self, _: Event) -> None:
         self._touch()
         await self._client.delete(APPLICATIONS, ROOT_NAME, ARGOCD)
+
+    async def _delete_lease(self, _: Event) -> None:
+        await self._client.delete(LEASES, LEASE_NAME, ARGOCD)
+        self._play.witness.lease_deleted = self._play.sandbox.clock.now()

@@ -1,11 +1,11 @@
-"""A transport that delivers chosen writes late, even if the sender has given up."""
+"""A transport that delivers chosen writes late, even if the sender has given up, or loses the Lease of the run."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from windlass.kube.api_errors import ConnectionLost
+from windlass.kube.api_errors import ConnectionLost, Unreachable
 from windlass.sandbox.apiserver.faults import ConnectionSevered
 from windlass.simulation.in_process_transport import InProcessTransport
 
@@ -19,17 +19,31 @@ if TYPE_CHECKING:
 
 
 class LateTransport(InProcessTransport):
-    """`delays`: by number of the write, from 1, the seconds until it arrives."""
+    """`delays`: by number of the write, from 1, the seconds until it arrives.
 
-    def __init__(self, sandbox: Sandbox, user: UserInfo, agent: str, delays: Mapping[int, float]) -> None:
+    `lease_outage`: the number of the last write to the Lease that arrives, and the seconds until its answer does.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        user: UserInfo,
+        agent: str,
+        delays: Mapping[int, float],
+        lease_outage: tuple[int, float] | None = None,
+    ) -> None:
         super().__init__(sandbox, user, user_agent=agent)
         self._delays = delays
-        self._writes = 0
+        self._lease_outage = lease_outage
+        self._writes = self._lease_writes = 0
         self.on_arrival: Callable[[str], None] = lambda _: None
+        self.on_lease_outage: Callable[[], None] = lambda: None
 
     async def _send(self, request: Request) -> HttpResponse:
         if request.method == "GET":
             return await super()._send(request)
+        if self._lease_outage and "/leases/" in request.target:
+            return await self._write_lease(request, *self._lease_outage)
         self._writes += 1
         delay = self._delays.get(self._writes, 0.0)
         if not delay:
@@ -37,6 +51,16 @@ class LateTransport(InProcessTransport):
         answer: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
         self._sandbox.start(self._deliver(request, delay, answer), name="late write")
         return await answer
+
+    async def _write_lease(self, request: Request, last: int, delay: float) -> HttpResponse:
+        self._lease_writes += 1
+        if self._lease_writes > last:
+            raise Unreachable("the connection was refused")
+        answer = await super()._send(request)
+        if self._lease_writes == last:
+            self.on_lease_outage()
+            await self._sandbox.clock.sleep(delay)
+        return answer
 
     async def _deliver(self, request: Request, delay: float, answer: asyncio.Future[HttpResponse]) -> None:
         """Deliver a request, even if its sender has given up or crashed."""

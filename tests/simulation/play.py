@@ -13,6 +13,7 @@ from tests.simulation import foreign_parents
 from tests.simulation.draws import draw_scenario
 from tests.simulation.events import Events, SimulatedRepository
 from tests.simulation.late_transport import LateTransport
+from tests.simulation.paused_processes import Pause, process_context
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
 from tests.simulation.teardown_play import TeardownPlay
@@ -40,6 +41,7 @@ from windlass.simulation.in_process_transport import InProcessTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextvars import Context
 
     from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
@@ -91,6 +93,7 @@ class Play:
     """What is in the cluster without the platform."""
 
     def __post_init__(self) -> None:
+        self.rival_may_start = asyncio.Event()
         self.events = Events(self)
         self.judge = RunJudge(self)
 
@@ -119,6 +122,7 @@ class Play:
         if act.pushes_after_plan:
             self.push()
         self.witness.started.clear()
+        self.rival_may_start.clear()
         platform = self.scenario.platform
         self.witness.outside = frozenset(platform.applications) - selected_nodes(platform, act.scope)
         for fault in act.faults:
@@ -130,9 +134,12 @@ class Play:
             ]
             beside = [tasks.create_task(self._later(when, what)) for when, what in events]
             beside += [tasks.create_task(self.events.play(event)) for event in act.events]
+            if not act.lease_outage:
+                self.rival_may_start.set()
             if act.rival_at:
                 beside.append(tasks.create_task(self._rival(act)))
             ended = await self.run_process(act, approved_plan)
+            self.rival_may_start.set()
             for task in beside[: len(events) + len(act.events)]:
                 task.cancel()
         self.sandbox.server.faults.clear()
@@ -166,6 +173,7 @@ class Play:
 
     async def _rival(self, act: Act) -> None:
         """Another run at the same time: it is refused, finds nothing to do, or starts after the first has ended."""
+        await self.rival_may_start.wait()
         await self.sandbox.clock.sleep(act.rival_at)
         self.story.append(f"beside it: {await self.run_process(Act(act.rival))}")
 
@@ -179,8 +187,8 @@ class Play:
         """One process from its start to its end."""
         self.runs += 1
         ended = EndedRun(f"run-{self.runs}", act.action)
-        transport = LateTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes)
-        transport.on_arrival = self.witness.note_late_run
+        transport = LateTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
+        transport.on_arrival, transport.on_lease_outage = self.witness.note_late_run, self.rival_may_start.set
         kube = KubeClient(CallSender(transport, clock=self._stepping_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
         access = run_context(kube, ended.run_id, control, act.limit)
@@ -194,7 +202,7 @@ class Play:
         before = self.journal.on_write
         self.alive.add(ended.run_id)
         async with asyncio.TaskGroup() as tasks:
-            running = tasks.create_task(process(), name=ended.run_id)
+            running = tasks.create_task(process(), name=ended.run_id, context=self._context(act))
 
             def on_write(entry: JournalEntry) -> None:
                 before(entry)
@@ -212,6 +220,10 @@ class Play:
         self.judge.judge(ended, act)
         self.alive.discard(ended.run_id)
         return ended
+
+    def _context(self, act: Act) -> Context:
+        (after, seconds), now = act.pause, asyncio.get_running_loop().time()
+        return process_context(Pause(now + after, now + after + seconds) if seconds else None)
 
     def _perform(self, access: RunContext, act: Act, approved_plan: ApprovedPlan | None) -> Awaitable[Report]:
         request = self._request(act)
@@ -344,7 +356,7 @@ async def start_play(sandbox: Sandbox, scenario: Scenario) -> Play:
     workloads, argocd = await install_workloads(sandbox), await install_argocd(sandbox)
     for actor in (argocd, *workloads.controllers.values()):
         actor.lag = scenario.lag
-    argocd.delays.jitter = scenario.jitter
+    argocd.delays.jitter, argocd.delays.sync = scenario.jitter, scenario.operation_seconds
     argocd.clock = replace(argocd.clock, skew=timedelta(seconds=scenario.skew))
     argocd.stale_statuses.update(scenario.lies)
     argocd.dropped_updates.update(scenario.overlooked)

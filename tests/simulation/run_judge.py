@@ -82,7 +82,8 @@ class RunJudge:
             retries = self._play.scenario.platform.applications[name].retries
             if count > retries.max_attempts + MOST_RACES:
                 self._note(f"{ended.run_id} requested {count} operations of {name}")
-        if not act.is_disturbed and (pending := self._witness.pending(ended.run_id)):
+        has_lock = self._witness.lease_deleted is None  # without it a run can end nothing
+        if has_lock and not act.is_disturbed and (pending := self._witness.pending(ended.run_id)):
             self._note(f"{ended.run_id} has ended, and its operation of {', '.join(pending)} goes on")
 
     def _judge_report(self, ended: EndedRun, act: Act, report: Report) -> None:

@@ -83,7 +83,7 @@ class Act:
     pushes_after_plan: bool = False
     """Whether the next commit is pushed between the plan and the run."""
     rival_at: float = 0.0
-    """Seconds until another run is started beside it."""
+    """Seconds until another run is started beside it; with a `lease_outage`, from then on."""
     rival: Action = Action.DEPLOY
     scope: Scope = WHOLE
     faults: tuple[Fault, ...] = ()
@@ -92,11 +92,15 @@ class Act:
     events: tuple[Event, ...] = ()
     late_writes: dict[int, float] = field(default_factory=dict)
     """By number of the write, from 1: the seconds after which it arrives, whether or not the run still waits."""
+    pause: tuple[float, float] = (0.0, 0.0)
+    """The seconds until its process is paused, and for how long."""
+    lease_outage: tuple[int, float] | None = None
+    """The number of the last write to the Lease that arrives, and the seconds until its answer does."""
 
     @property
     def is_disturbed(self) -> bool:
         """Whether requests or watches of the run may fail or be late."""
-        return bool(self.faults or self.disturbances or self.late_writes)
+        return bool(self.faults or self.disturbances or self.late_writes or self.pause[1] or self.lease_outage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,8 @@ class Scenario:
     """What an application has beside its workload: `crd`, `namespace`, `created-namespace`, `old-namespace`."""
     parent: str = ""
     """What defines the Applications, if there is no root of ours: see `foreign_parents`; empty: each stands alone."""
+    operation_seconds: float = 0.8
+    """How long Argo CD takes for each sync."""
     skew: float = 0.0
     """Seconds by which Argo CD's clock is ahead of the API server's."""
     validates: bool = False

@@ -12,6 +12,7 @@ from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD, NAM
 from windlass.argo.cd.applications import RUN_ID_KEY
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
 from windlass.core.platform.model.applications import ResourceRef
+from windlass.kube.leases import RENEW_INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +65,8 @@ class Witness:
     """Applications whose operation another client has terminated."""
     touched: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """When something that a run cannot foresee happened to a node, and the seconds until a run must have seen it."""
+    lease_deleted: datetime | None = None
+    """When another client deleted the Lease."""
     automated: set[str] = field(default_factory=set)
     """Applications for which another client switched automated sync on."""
 
@@ -94,7 +97,7 @@ class Witness:
         holder = self.holder
         if self.late_run == run_id:
             return  # when it was sent, it was right; no client can prevent that it arrives late
-        if holder != run_id:
+        if holder != run_id and not self._is_lease_just_deleted():
             self._blame(application, f"{run_id} wrote an operation while {holder or 'nobody'} held the lock")
         sync = asked["sync"]
         rows = sync.get("resources") or ()
@@ -110,6 +113,12 @@ class Witness:
             for need in self.scenario.platform.graph.dependencies[node]:
                 if (why := self._why_not_ready(need, sync["revision"])) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
+
+    def _is_lease_just_deleted(self) -> bool:
+        """Whether the Lease was deleted so recently that its holder, which renews it, may not have noticed."""
+        deleted = self.lease_deleted
+        seconds = RENEW_INTERVAL + self.scenario.watch_allowance
+        return deleted is not None and (self.sandbox.clock.now() - deleted).total_seconds() <= seconds
 
     def _judge_approval(self, application: Body, approval: Approval, moved: list[str], revision: str) -> None:
         if revision not in self.commits[: approval.newest_commit + 1]:
