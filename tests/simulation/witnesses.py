@@ -261,11 +261,17 @@ class Removals:
         self.problems: list[str] = []
         self.excused: set[str] = set()
         """Applications that another client deletes."""
+        self._created_late: set[str] = set()
+        """Applications that a sync of their parent created after the parent was deleted: no client can prevent that."""
+        self._has_automated_parent = scenario.parent == "automated"
         for kind in (APPLICATIONS, *MADE):
             sandbox.server.store.listen(kind, "", self._hear)
 
     def _hear(self, change: StoreChange) -> None:
         new = change.new
+        if change.type == "ADDED" and new.kind_id == APPLICATIONS and self._has_automated_parent:
+            is_late = not self._sandbox.server.store.get(APPLICATIONS, ARGOCD, FOREIGN_PARENTS[0])
+            (self._created_late.add if is_late else self._created_late.discard)(new.name)
         if change.type != "DELETED" and b'"deletionTimestamp"' not in new.tail:
             return
         if new.uid in self._going or new.name not in self._dependents.dependencies or new.name in self.excused:
@@ -273,7 +279,7 @@ class Removals:
         self._going.add(new.uid)
         if new.kind_id == APPLICATIONS:
             self.order.append(new.name)
-        for dependent in sorted(self._dependents.closure([new.name]) - {new.name}):
+        for dependent in sorted(self._dependents.closure([new.name]) - {new.name} - self._created_late):
             for left in self.left_of(dependent):
                 when = self._sandbox.clock.timestamp()
                 self.problems.append(f"{when} {new.kind_id} {new.name} goes while {left} is there")
