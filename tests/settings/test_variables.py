@@ -42,7 +42,14 @@ def test_where_a_value_comes_from(world: World) -> None:
 
 
 def test_an_empty_variable_was_not_given(world: World) -> None:
-    assert origin(world.load("", {"TARGET_SCOPE": "", "DRY_RUN": ""}), "scope") == "default"
+    assert origin(world.load("", {"LOG_LEVEL": "", "PV_POLICY": "", "ACTION_TIMEOUT": ""}), "log-level") == "default"
+
+
+@pytest.mark.parametrize("variable", ["TARGET_SCOPE", "DRY_RUN"])
+def test_an_empty_variable_never_widens_a_run(world: World, variable: str) -> None:
+    assert world.mistakes("", {variable: ""}) == [f"{variable}: must not be empty (leave it out to use the default)"]
+    world.options = {**world.options, "scope": "platform", "dry-run": "true"}
+    assert world.load("", {variable: ""}).is_dry_run
 
 
 def test_every_variable_of_the_contract_is_read() -> None:

@@ -125,8 +125,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         options = _command_line_options(argv)
         _print_error(error, options, source.redactor)
         if error.recommendation_key and ADVISED_COMMANDS.intersection(argv[:1]):
-            action = "deploy" if "--refresh" in argv else argv[0]  # plan itself needs no right to write
-            _print_recommendation(error.recommendation_key, action, options)
+            _print_recommendation(error.recommendation_key, _action_with_rights(argv[0], options), options)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         _print_line("interrupted")
@@ -159,6 +158,13 @@ def _print_error(error: WindlassError, options: Mapping[str, str | None], redact
 def _redacted_lines(text: str, redact: Redactor) -> str:
     """The lines of an error; a list of mistakes has several."""
     return "\n".join(map(redact.printable, redact(text).split("\n")))
+
+
+def _action_with_rights(command: str, options: Mapping[str, str | None]) -> str:
+    """The action whose rights the command needs: a plan of a teardown looks at everything, a refresh is a write."""
+    if command != "plan" or options.get("action") == "teardown":
+        return options.get("action") or command
+    return "deploy" if options.get("refresh") else command
 
 
 def _print_recommendation(key: str, command: str, options: Mapping[str, str | None]) -> None:

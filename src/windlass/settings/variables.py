@@ -102,6 +102,8 @@ class Setting:
     metavar: str = ""
     is_secret: bool = False
     is_flag: bool = False
+    limits_run: bool = False
+    """Without it a run does more, so a variable that is given and empty is an error, not the default."""
 
 
 SETTINGS = (
@@ -116,10 +118,11 @@ SETTINGS = (
         "environment", "Target environment.", "--environment", "ENVIRONMENT",
         parse=_choice_parser(*ENVIRONMENTS), metavar="|".join(ENVIRONMENTS),
     ),
-    Setting("scope", f"What is meant: {SCOPE_FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE"),
+    Setting("scope", f"What is meant: {SCOPE_FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE",
+            limits_run=True),
     Setting(
         "dry-run", "Show what would be done; change nothing.", "--dry-run", "DRY_RUN",
-        default="false", parse=_parse_boolean, is_flag=True,
+        default="false", parse=_parse_boolean, is_flag=True, limits_run=True,
     ),
     Setting(
         "timeout", "Time limit of the whole run.", "--timeout", "ACTION_TIMEOUT",
@@ -209,14 +212,18 @@ def option_texts(options: Mapping[str, Any]) -> dict[str, str | None]:
 def read_settings(
     options: Mapping[str, str | None], environ: Mapping[str, str], defaults: Mapping[str, str]
 ) -> tuple[dict[str, SettingValue], list[SettingsProblem]]:
-    """Read every setting: an option overrides a variable, which overrides the default; empty text counts as not given.
+    """Read every setting: an option overrides a variable, which overrides the default.
 
-    Returns the values that could be parsed and all problems.
+    An empty variable counts as not given, unless the setting limits what a run does. Returns the values that could be
+    parsed and all problems.
     """
     values: dict[str, SettingValue] = {}
     problems = list(_plaintext_credential_problems(environ))
     for setting in SETTINGS:
         text, origin = _setting_text(setting, options, environ, defaults)
+        if text == "":
+            problems.append(SettingsProblem(origin, "must not be empty", "leave it out to use the default"))
+            continue
         if text is None:
             values[setting.name] = SettingValue(setting, None, "default")
             continue
@@ -234,7 +241,7 @@ def _setting_text(
 ) -> tuple[str | None, str]:
     if text := options.get(setting.name):
         return text, setting.option
-    if text := environ.get(setting.variable):
+    if (text := environ.get(setting.variable)) or (text == "" and setting.limits_run):
         return text, setting.variable
     return defaults.get(setting.name, setting.default), "default"
 

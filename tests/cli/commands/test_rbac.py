@@ -78,6 +78,26 @@ async def test_a_missing_right_is_no_rejected_credential() -> None:
     assert "reject" not in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "action"),
+    [((), "plan"), (("--refresh",), "deploy"), (("--action", "teardown"), "teardown")],
+    ids=["plan", "refresh", "teardown"],
+)
+async def test_a_plan_needs_the_rights_of_what_it_does(tmp_path: Path, arguments: tuple[str, ...], action: str) -> None:
+    (tmp_path / "dag.yaml").write_text(PLATFORM)
+    environment = {"name": "staging", "domain": "x.test", "gitRepository": "https://git.test/x", "gitRevision": "main"}
+    (tmp_path / "environment.yaml").write_text(yaml.safe_dump(environment))
+    files = ("--dag", str(tmp_path / "dag.yaml"), "--environment-file", str(tmp_path / "environment.yaml"))
+    refusal = refused(403, "Forbidden", NOT_ALLOWED)
+    in_team = APPLICATIONS.replace("/applications", "/namespaces/team/applications")
+    async with serving(api({APPLICATIONS: refusal, in_team: refusal})) as server:
+        data = base64.b64encode(kubeconfig(server.url)).decode()
+        environ = {"KUBECONFIG_DATA": data, "ENVIRONMENT": "staging"}
+        ended = await asyncio.to_thread(windlass, "plan", *arguments, *files, environ=environ)
+    assert ended.code == 1, ended.output
+    assert f"$ windlass rbac --for {action} --dag {tmp_path}" in ended.stderr
+
+
 async def test_a_rejected_credential_is_no_missing_right() -> None:
     ended = await validate_all(refused(401, "Unauthorized", "Unauthorized"))
     assert ended.code == 1

@@ -11,6 +11,7 @@ import pytest
 from tests.builders import at, platform, snapshot, state
 from tests.core.platform.reporting.sample_reports import SMALL, WHOLE, partial_deploy, run
 from windlass.core.platform.gate_values import Evidence, Failed, Open, Proof, Reason
+from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.scopes import parse_scope
 from windlass.core.platform.outcomes import Outcome, Result
@@ -194,6 +195,22 @@ def test_advice_looks_where_argocd_is() -> None:
         "kubectl -n gitops describe application ceph",
         "kubectl -n things describe thing ready",
     ]
+
+
+def test_advice_names_the_node_as_its_failure_does_and_the_object_by_its_own_name() -> None:
+    made = platform("web")
+    node = replace(made.applications["web"], target=ApplicationRef("team-web-prod", "team"))
+    made = replace(made, applications={"web": node})
+    plan = plans.plan_deploy(made, snapshot(), WHOLE)
+    late = Outcome("web", Result.FAILED, Failed(Reason.DEGRADED, "it is ill"))
+    report = reports.run_report(RUN, made, plan, (late,), FinalState(snapshot()))
+    advice = report.recommendations[1]
+    assert advice.application == report.failures[0].name == "web"
+    assert advice.sentence.startswith("web is Degraded")
+    assert advice.command == "kubectl -n team describe application team-web-prod"
+    first_screen = report_text.text(report).splitlines()
+    failed = next(number for number, line in enumerate(first_screen) if line.startswith("  web  Degraded: it is ill"))
+    assert advice.command in first_screen[failed + 1]
 
 
 def test_advice_on_a_resource_node_names_its_kind() -> None:

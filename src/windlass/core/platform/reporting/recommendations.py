@@ -175,8 +175,12 @@ def recommendation_for(
     detected: DetectedProblem,
     target: ApplicationRef | ResourceRef | None = None,
     rerun_command: str = "windlass deploy",
+    name: str = "",
 ) -> Recommendation:
-    """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run."""
+    """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run.
+
+    `name` is what the report calls the target, if that is not the name of its object.
+    """
     sentence, command = CATALOGUE[detected]
     words = {"again": rerun_command, "action": rerun_command.split()[1]}
     if target is None:
@@ -184,7 +188,8 @@ def recommendation_for(
     kind = target.kind if isinstance(target, ResourceRef) else "application"
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
     command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, **words)
-    return Recommendation(str(detected), target.name, sentence.format(name=target.name), command)
+    name = name or target.name
+    return Recommendation(str(detected), name, sentence.format(name=name), command)
 
 
 def with_namespace(target: ApplicationRef | ResourceRef, argocd_namespace: str) -> ApplicationRef | ResourceRef:

@@ -355,12 +355,10 @@ def _recommendations(
     targets = {name: with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
     for each in failures:
         detected = detected_problem(Reason(each.reason), each.diagnostics)
-        if each.name in targets:
-            recommendations.append(recommendation_for(detected, targets[each.name], rerun_command))
-        else:
-            about_parent = recommendation_for(detected, parent_ref(each.name), rerun_command)
-            recommendations.append(replace(about_parent, application=each.name))
+        target = targets.get(each.name) or parent_ref(each.name)
+        recommendations.append(recommendation_for(detected, target, rerun_command, each.name))
     for needed in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
         command = f"windlass {run.action} --scope app:{needed.name}"
-        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, targets[needed.name], command))
+        target = targets[needed.name]
+        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, target, command, needed.name))
     return tuple(recommendations)
