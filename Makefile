@@ -30,8 +30,8 @@ demo: $(VENV)/ready ## a platform is raised, broken, mended, checked and lowered
 test: $(VENV)/ready ## the quick suite: all tests but those marked slow
 	$(BIN)/pytest -n 4 -q -m "not slow"
 
-sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer
-	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000))
+sim: $(VENV)/ready ## ten thousand seeded runs with faults and crashes; SEED=n tells the story of one, SEEDS=n plays fewer, FIRST=n begins there
+	$(BIN)/python -m tests.simulation $(if $(SEED),$(SEED),--seeds $(or $(SEEDS),10000) --first $(or $(FIRST),0))
 
 mutants: $(VENV)/ready ## one-line changes that break an invariant: its own test must see each of them
 	$(BIN)/python -m tests.mutants
