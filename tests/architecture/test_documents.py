@@ -45,6 +45,13 @@ def test_each_path_that_a_document_names_exists(document: Path) -> None:
         assert list((ROOT / "src").rglob(name)) or (ROOT / name).exists() or list((ROOT / "tests").rglob(name)), name
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_each_test_that_a_document_names_exists(document: Path) -> None:
+    named = set(re.findall(r"`(test_[a-z0-9_]+)`", document.read_text()))
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")] if named else []
+    assert not {name for name in named if not any(f"def {name}(" in text for text in texts)}
+
+
 def test_each_folder_has_a_contract_that_lists_its_modules() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     covered = {name for contract in contracts for name in contract.get("containers", ())}
