@@ -124,7 +124,7 @@ def test_a_run_that_another_one_keeps_out_asks_for_no_refresh() -> None:
         async with clusters.world() as w:
             await begin(w, {"web/all.yaml": [config()]})
             await held_by_a_live_one(w)
-            with pytest.raises(Locked, match="another run is at work: run run-0"):
+            with pytest.raises(Locked, match="another run holds the lock: run run-0"):
                 await deployed(w, builders.platform("web:"))
             assert (w.kube.counts.writes, await refreshed(w)) == (0, False)
 

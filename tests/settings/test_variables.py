@@ -56,7 +56,7 @@ def test_every_variable_of_the_contract_is_read() -> None:
     assert {setting.variable for setting in SETTINGS if setting.variable} == {
         "KUBECONFIG_DATA", "KUBECONFIG_PATH", "ENVIRONMENT", "TARGET_SCOPE", "DRY_RUN", "LOG_LEVEL", "LOG_FORMAT",
         "ACTION_TIMEOUT", "PV_POLICY", "TEARDOWN_CONFIRM", "TRACE_ID", "SPAN_ID", "TRACEPARENT",
-        "METRICS_PORT", "METRICS_ADDRESS", "METRICS_FILE", "PUSHGATEWAY_URL",
+        "METRICS_PORT", "METRICS_ADDRESS", "METRICS_FILE", "PUSHGATEWAY_URL", "LOCK_TIMEOUT", "PIPELINE_URL",
     }  # fmt: skip
     assert all(setting.option for setting in SETTINGS if not setting.is_secret), "each but a secret has an option"
 
@@ -78,6 +78,8 @@ def test_every_variable_of_the_contract_is_read() -> None:
         ("METRICS_FILE", "/m/windlass.prom", "/m/windlass.prom"),
         ("PUSHGATEWAY_URL", "https://push.example:9091/base", "https://push.example:9091/base"),
         ("PUSHGATEWAY_URL", "http://[::1]", "http://[::1]"),
+        ("PIPELINE_URL", "https://ci.example/runs/7?attempt=2", "https://ci.example/runs/7?attempt=2"),
+        ("LOCK_TIMEOUT", "10m", timedelta(minutes=10)),
         ("TRACE_ID", "a" * 32, "a" * 32),
         ("SPAN_ID", "b" * 16, "b" * 16),
         ("TRACEPARENT", f"00-{'a' * 32}-{'b' * 16}-01", f"00-{'a' * 32}-{'b' * 16}-01"),
@@ -127,6 +129,18 @@ def test_a_variable_that_is_right(world: World, variable: str, text: str, value:
             "http://me:hunter2@push",
             "a credential in plain text is refused (mount it as /secrets/pushgateway-auth, user:password)",
         ),
+        *[
+            ("PIPELINE_URL", text, "must be an http or https URL of at most 200 characters, without a password")
+            for text in (
+                "ci/7",
+                "ftp://ci",
+                "https://me:hunter2@ci",
+                "https://ci/a b",
+                "http://[",
+                "https://" + "c" * 200,
+            )
+        ],
+        ("LOCK_TIMEOUT", "10", "must be a duration like 90s, 10m or 1h30m"),
         ("TRACE_ID", "0" * 32, "must be 32 hexadecimal digits, not all zero"),
         ("SPAN_ID", "xyz", "must be 16 hexadecimal digits, not all zero"),
         ("TRACEPARENT", "00-a-b-01", "must be a W3C trace context: 00-TRACE-SPAN-01"),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
 import signal
+import socket
 import uuid
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -14,6 +17,7 @@ from windlass.argo.health import assessment, scripts
 from windlass.cli import session
 from windlass.cli.observers import ObservedRun, complete_report, observe_run, warn_about_connection
 from windlass.core.platform.events import PhaseStarted, RunPhase
+from windlass.core.platform.lock_holders import HOLDER_ANNOTATION, describe_person
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.readers import KubeReader
 from windlass.kube.leases import LeaseClaim, ProcessLease
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.transport.calls import CallSender
     from windlass.operations.planner import RunRequest
-    from windlass.settings.settings import Settings
+    from windlass.settings.settings import ClusterSettings, Settings
 
     Operation = Callable[[RunContext, RunRequest], Awaitable[Report]]
 
@@ -52,8 +56,9 @@ async def _observe_operation(settings: Settings, operation: Operation, request: 
             namespace, run_id = settings.argocd_namespace, str(uuid.uuid4())
             async with assessment.open_lua_assessor(reader, namespace, health_scripts) as assessor:
                 cluster = ObservedCluster(reader, now, namespace, assessor)
-                lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
-                context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining)
+                lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now, _holder(settings.cluster)))
+                lock_timeout = settings.cluster.lock_timeout
+                context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining, lock_timeout)
                 report = complete_report(await operation(context, request), run, reader)
         finally:
             await client.close()
@@ -76,6 +81,15 @@ async def open_refreshed_cluster(settings: Settings, request: RunRequest) -> Asy
             yield cluster, await refresh_applications(context, request)
     finally:
         await client.close()
+
+
+def _holder(settings: ClusterSettings) -> dict[str, str]:
+    """What the Lease tells others about who runs this."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # an arbitrary user ID in a container
+        user = str(os.getuid())
+    return {HOLDER_ANNOTATION: describe_person(user, socket.gethostname(), settings.pipeline_url)}
 
 
 async def _connect(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
@@ -55,6 +55,8 @@ class LeaseClaim:
     holder: str
     now: Callable[[], datetime]
     """Current time by the server's clock."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Written whenever it is acquired."""
 
 
 class ProcessLease:
@@ -109,8 +111,8 @@ class ProcessLease:
         meta: RawObject = (
             dict(lease["metadata"]) if lease else {"name": self._claim.name, "namespace": self._claim.namespace}
         )
-        if annotations:
-            meta["annotations"] = {**(meta.get("annotations") or {}), **annotations}
+        if added := {**self._claim.annotations, **annotations}:
+            meta["annotations"] = {**(meta.get("annotations") or {}), **added}
         try:
             if lease is None:
                 collection = LEASES.in_namespace(self._claim.namespace)

@@ -36,6 +36,7 @@ from windlass.operations.planner import annotated_platform, check_approved_plan,
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import Stopped
 from windlass.operations.run.lifecycle import Run
+from windlass.operations.run.run_lock import LockPatience
 from windlass.operations.validate import SETTLING_POLL_INTERVAL, SETTLING_TIMEOUT
 from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import RunHooks
@@ -117,7 +118,8 @@ async def _check_before_refresh(run: Run, annotated: AnnotatedPlatform) -> None:
     if run.request.approved_plan is not None:
         check_approved_plan(run.request, await _plan_when_settled(run, annotated))
     await _require_permissions(run, None)
-    await run_lock.wait_until_free(run.context.lease)
+    patience = LockPatience(run.context.lock_timeout, run.control.emit)
+    await run_lock.wait_until_free(run.context.lease, patience)
 
 
 async def _plan_when_settled(run: Run, annotated: AnnotatedPlatform) -> PlannedRun:

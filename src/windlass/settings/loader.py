@@ -139,12 +139,15 @@ def _valid_values(inputs: Inputs) -> Values:
 
 
 def _cluster_settings(values: Values, inputs: Inputs, mounts: Mounts) -> ClusterSettings:
-    timeout, environ = values["timeout"].value, inputs.environ
+    timeout, lock_timeout, environ = values["timeout"].value, values["lock-timeout"].value, inputs.environ
     assert isinstance(timeout, timedelta)
+    assert isinstance(lock_timeout, timedelta)
     return ClusterSettings(
         credentials=_credentials(values, inputs),
         environment=_text(values, "environment"),
         timeout=timeout,
+        lock_timeout=lock_timeout,
+        pipeline_url=_text(values, "pipeline-url"),
         telemetry=_telemetry_settings(values),
         terminal=TerminalSettings({name: environ[name] for name in TERMINAL_VARIABLES if name in environ}),
         given_options={name: value.text for name, value in values.items() if value.is_option},

@@ -104,6 +104,10 @@ class ClusterSettings:
     """Target environment as given by option or variable; empty if it is not given."""
     timeout: timedelta
     """Time limit of the whole run."""
+    lock_timeout: timedelta
+    """How long to wait while another run holds the lock."""
+    pipeline_url: str
+    """Empty if it is not given."""
     telemetry: TelemetrySettings
     terminal: TerminalSettings
     given_options: Mapping[str, str]

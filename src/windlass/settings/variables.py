@@ -75,6 +75,17 @@ def _parse_port(text: str) -> int:
     return int(text)
 
 
+def _parse_pipeline_url(text: str) -> str:
+    """Errors do not contain the URL, because it may contain a password."""
+    try:
+        url = urlsplit(text)
+    except ValueError:
+        url = urlsplit("")
+    if url.scheme not in {"http", "https"} or "@" in url.netloc or not re.fullmatch("[!-~]{1,200}", text):
+        raise ValueError("must be an http or https URL of at most 200 characters, without a password")
+    return text
+
+
 def _parse_pushgateway_url(text: str) -> str:
     """Errors do not contain the URL, because it may contain a password."""
     try:
@@ -127,6 +138,14 @@ SETTINGS = (
     Setting(
         "timeout", "Time limit of the whole run.", "--timeout", "ACTION_TIMEOUT",
         default="2h", parse=parse_duration, metavar="DURATION",
+    ),
+    Setting(
+        "lock-timeout", "How long to wait while another run holds the lock.", "--lock-timeout", "LOCK_TIMEOUT",
+        default="0s", parse=parse_duration, metavar="DURATION",
+    ),
+    Setting(
+        "pipeline-url", "URL of the pipeline; the lock shows it to others.", "--pipeline-url", "PIPELINE_URL",
+        parse=_parse_pipeline_url, metavar="URL",
     ),
     Setting(
         "pv-policy", "What teardown does with persistent volumes.", "--pv-policy", "PV_POLICY",

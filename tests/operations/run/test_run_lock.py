@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,18 @@ from tests.kube.test_leases import on_a_cluster
 from tests.run_contexts import run_lease
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
+from windlass.core.log_lines import LogLine
+from windlass.core.platform.lock_holders import HOLDER_ANNOTATION, describe_person
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.resources import LEASES
-from windlass.kube.leases import LEASE_DURATION, RENEW_DEADLINE, RENEW_INTERVAL, LockLost
+from windlass.kube.leases import (
+    LEASE_DURATION,
+    RENEW_DEADLINE,
+    RENEW_INTERVAL,
+    LeaseClaim,
+    LockLost,
+    ProcessLease,
+)
 from windlass.operations.cluster_identity import LEASE_NAME
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import RunControl, Stopped
@@ -25,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.sandbox.controllers.clusters import World
-    from windlass.kube.leases import ProcessLease
 
 LEASE = LEASES.named(LEASE_NAME, "argocd")
 
@@ -73,7 +82,7 @@ def test_it_is_let_go_after_an_error_too() -> None:
 def test_while_it_is_renewed_nobody_else_gets_it() -> None:
     async def work(w: World) -> None:
         async with held(w, "one"):
-            with pytest.raises(Locked, match="another run is at work: run one, since 20"):
+            with pytest.raises(Locked, match="another run holds the lock: run one, since 20"):
                 async with held(w, "two"):
                     pass
             assert await holder(w) == "one"
@@ -115,6 +124,45 @@ def test_a_holder_that_is_silent_gives_way_by_our_own_clock() -> None:
             waited = asyncio.get_running_loop().time() - began
             assert LEASE_DURATION < waited < LEASE_DURATION + 3
             assert await holder(w) == "two"
+
+    on_a_cluster(work)
+
+
+def test_a_run_can_wait_for_another_one_to_end() -> None:
+    async def work(w: World) -> None:
+        events: list[object] = []
+        async with asyncio.TaskGroup() as tasks:
+            async with held(w, "one"):
+                patience = run_lock.LockPatience(timedelta(minutes=1), events.append)
+                waiting = tasks.create_task(run_lock.wait_until_free(run_lease(w.kube, "two"), patience))
+                await rest(30)
+                assert not waiting.done()
+            await rest(3)
+            assert waiting.done()
+        [line] = [each.message for each in events if isinstance(each, LogLine)]
+        assert line.startswith("waiting for the lock: run one, since 20")
+
+    on_a_cluster(work)
+
+
+def test_patience_with_another_run_ends() -> None:
+    async def work(w: World) -> None:
+        async with held(w, "one"):
+            began = asyncio.get_running_loop().time()
+            with pytest.raises(Locked, match="run one"):
+                await run_lock.wait_until_free(run_lease(w.kube, "two"), run_lock.LockPatience(timedelta(seconds=30)))
+            assert 30 <= asyncio.get_running_loop().time() - began < 40
+
+    on_a_cluster(work)
+
+
+def test_the_lease_names_who_holds_it() -> None:
+    async def work(w: World) -> None:
+        person = describe_person("alice", "build-7", "https://ci.example/7")
+        claim = LeaseClaim(LEASE_NAME, "argocd", "one", w.kube.clock.now, {HOLDER_ANNOTATION: person})
+        async with run_lock.hold_lock(ProcessLease(w.kube, claim), RunControl(lambda _: None)):
+            with pytest.raises(Locked, match=r"run one by alice@build-7 \(https://ci.example/7\), since 20"):
+                await run_lock.wait_until_free(run_lease(w.kube, "two"))
 
     on_a_cluster(work)
 

@@ -305,7 +305,7 @@ def test_there_is_one_run_at_a_time() -> None:
             await s.deployed()
             await w.sandbox.client().patch(LEASES, "windlass", {"spec": {"holderIdentity": "other"}}, "argocd")
             w.sandbox.start(_renewed(s), name="other")
-            with pytest.raises(WindlassError, match="another run is at work") as caught:
+            with pytest.raises(WindlassError, match="another run holds the lock") as caught:
                 await s.torn_down()
             assert caught.value.exit_code is ExitCode.FAILURE
             assert await s.names(APPS) == ["platform-root", "web"]

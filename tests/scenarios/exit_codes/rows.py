@@ -137,7 +137,7 @@ DEPLOY = (
     Row("deploy", "nothing stands", 1, says="1 failed", platform="sick", given=standing),
     Row("deploy", "something outside the scope is missing", 1, "--scope app:web", "gone: it does not exist",
         platform="web: gone", given=standing),
-    Row("deploy", "another run has the lock", 1, says="another run is at work: run another", platform="slow",
+    Row("deploy", "another run has the lock", 1, says="another run holds the lock: run another", platform="slow",
         given=locked),
     Row("deploy", "an approved plan that does not hold any more", 1, "--plan {folder}/plan.json",
         "the cluster has moved since the plan was made", platform="web", given=planned("web")),
@@ -173,7 +173,7 @@ TEARDOWN = (
     Row("teardown", "something outside the scope depends on it", 1, "--scope app:web",
         "slow: it is there and depends on what would be removed", platform="slow: web", given=standing,
         writes_nothing=True),
-    Row("teardown", "another run has the lock", 1, says="another run is at work: run another", platform="web",
+    Row("teardown", "another run has the lock", 1, says="another run holds the lock: run another", platform="web",
         given=locked),
     *(Row("teardown", f"{name} while something is removed", 1, says="failure, interrupted", platform=f"stopped-{end}",
           given=held(f"stopped-{end}"), signal=SIGNALS[name], once="run begins")

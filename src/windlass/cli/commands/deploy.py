@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout")
+@setting_options(
+    "kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout", "lock-timeout", "pipeline-url"
+)
 @setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @report_format_option
 @take_over_option

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "confirm", "pv-policy", "dry-run")
-@setting_options("timeout", "dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
+@setting_options(
+    "timeout",
+    "lock-timeout",
+    "pipeline-url",
+    "dag",
+    "environment-file",
+    "health-checks",
+    "secrets",
+    *TELEMETRY_SETTINGS,
+)
 @delete_foreign_option
 @report_format_option
 @take_over_option

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windlass.core.log_lines import Level, LogLine
@@ -12,7 +13,6 @@ from windlass.errors import WindlassError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
-    from datetime import timedelta
 
     from windlass.argo.cd.refresher import Refresher
     from windlass.core.platform.events import EmitEvent
@@ -108,6 +108,8 @@ class RunContext:
     control: RunControl
     timeout: timedelta
     """Timeout of the whole run."""
+    lock_timeout: timedelta = timedelta(0)
+    """How long to wait for another run to release the lock."""
 
     @property
     def argocd_namespace(self) -> str:

@@ -92,7 +92,7 @@ class Run:
             self.request.identity.annotations if has_record else {},
             check=lambda lease: self._check_record(lease_identity(lease)),
         )
-        async with run_lock.hold_lock(self.context.lease, self.control, record) as client:
+        async with run_lock.hold_lock(self.context.lease, self.control, record, self.context.lock_timeout) as client:
             yield ApplicationWriter(client)
 
     def start_phase(self, phase: RunPhase) -> None:

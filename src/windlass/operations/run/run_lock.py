@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from windlass.core.log_lines import Level, LogLine
+from windlass.core.platform.lock_holders import recorded_holder
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Permission
 from windlass.kube.client.resources import LEASES
@@ -15,6 +18,7 @@ from windlass.operations.cluster_identity import LEASE_NAME
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
+    from windlass.core.platform.events import EmitEvent
     from windlass.kube.client.objects import RawObject
     from windlass.kube.leases import LockedClient, ProcessLease
     from windlass.operations.run.context import RunControl
@@ -31,17 +35,33 @@ class Locked(WindlassError):
     """Another run holds the lock."""
 
 
-async def wait_until_free(lease: ProcessLease) -> RawObject | None:
-    """Return the Lease that can be acquired, `None` if it does not exist; raise `Locked` if its holder renews it.
+@dataclass(frozen=True, slots=True)
+class LockPatience:
+    """How long to wait for a run that holds the lock, and where to tell it."""
+
+    timeout: timedelta = timedelta(0)
+    emit: EmitEvent = lambda _: None
+
+
+REFUSE_AT_ONCE = LockPatience()
+
+
+async def wait_until_free(lease: ProcessLease, patience: LockPatience = REFUSE_AT_ONCE) -> RawObject | None:
+    """Return the Lease that can be acquired, `None` if it does not exist; raise `Locked` if its holder outlasts it.
 
     Returns at once if the Lease has no holder, otherwise after it was not renewed for the lease duration.
     """
+    started, is_told = lease.clock.monotonic(), False
     while True:
         found, status = await lease.observe()
         if status in {LeaseStatus.FREE, LeaseStatus.EXPIRED}:
             return found
         if status is LeaseStatus.RENEWED and found is not None:
-            raise _locked_error(lease, found)
+            if lease.clock.monotonic() - started >= patience.timeout.total_seconds():
+                raise _locked_error(lease, found)
+            if not is_told:
+                patience.emit(LogLine(Level.INFO, f"waiting for the lock: {recorded_holder(found)}"))
+                is_told = True
         await lease.clock.sleep(LEASE_POLL_INTERVAL)
 
 
@@ -59,12 +79,15 @@ NO_RECORD = LeaseRecord()
 
 @asynccontextmanager
 async def hold_lock(
-    lease: ProcessLease, control: RunControl, record: LeaseRecord = NO_RECORD
+    lease: ProcessLease,
+    control: RunControl,
+    record: LeaseRecord = NO_RECORD,
+    timeout: timedelta = timedelta(0),
 ) -> AsyncIterator[LockedClient]:
     """Acquire the lock and renew it until the context ends. A stopped run stops waiting; a lost lock stops the run."""
 
     async def wait() -> RawObject | None:
-        free = await control.unless_stopped(wait_until_free(lease))
+        free = await control.unless_stopped(wait_until_free(lease, LockPatience(timeout, control.emit)))
         record.check(free)
         return free
 
@@ -73,8 +96,5 @@ async def hold_lock(
 
 
 def _locked_error(lease: ProcessLease, held: RawObject) -> Locked:
-    spec = held.get("spec") or {}
-    holder = f"run {spec.get('holderIdentity') or 'of somebody else'}"
-    since = f", since {spec['acquireTime']}" if spec.get("acquireTime") else ""
-    hint = "wait for it to end; a run that died gives way after 15 s"
-    return Locked(f"another run is at work: {holder}{since}", where=str(lease.ref), hint=hint)
+    hint = "wait for it to end, or give --lock-timeout; a run that died loses the lock after 15 s"
+    return Locked(f"another run holds the lock: {recorded_holder(held)}", where=str(lease.ref), hint=hint)
