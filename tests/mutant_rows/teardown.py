@@ -18,6 +18,12 @@ TEARDOWN_MUTANTS = (
         f"{LOOKS}::test_no_gate_opens_while_objects_cannot_be_listed",
     ),
     Mutant(
+        "nodes that a gone parent defined go with it", "INV-5", "operations/planner.py",
+        "        left = {name: tuple(key for key in keys if key not in nodes) for name, keys in found.items()}",
+        "        left = found",
+        f"{LEFT}::test_nodes_that_a_gone_parent_defined_go_in_their_own_turn",
+    ),
+    Mutant(
         "what cannot be listed is no foreign object", "INV-5", "core/platform/teardown/foreign_objects.py",
         "    return ForeignObjects(tuple(sorted(foreign)), listed.unreadable)",
         "    return ForeignObjects(tuple(sorted(foreign)))",

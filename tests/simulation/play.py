@@ -175,7 +175,8 @@ class Play:
         """Another run at the same time: it is refused, finds nothing to do, or starts after the first has ended."""
         await self.rival_may_start.wait()
         await self.sandbox.clock.sleep(act.rival_at)
-        self.story.append(f"beside it: {await self.run_process(Act(act.rival))}")
+        rival = Act(act.rival, faults=act.faults, disturbances=act.disturbances)  # which concern it, too
+        self.story.append(f"beside it: {await self.run_process(rival)}")
 
     def _disturb(self, how: str) -> None:
         if how == "restart":

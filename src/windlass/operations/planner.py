@@ -194,7 +194,7 @@ class _TeardownView:
     argocd_namespace: str
 
     def left_behind(self, nodes: Mapping[ResourceKey, str]) -> dict[str, tuple[ResourceKey, ...]]:
-        """Objects of nodes whose Application is gone."""
+        """Objects of nodes whose Application is gone, without other nodes: each is removed in its own turn."""
         missing = {
             instance_name((key.namespace, key.name), self.argocd_namespace): name
             for key, name in nodes.items()
@@ -202,7 +202,9 @@ class _TeardownView:
         }
         managed = frozenset().union(*(managed_resource_keys(each) for each in self.applications.values()))
         by_label = uses_label_tracking(self.objects.objects, managed)
-        return left_behind_objects(self.objects, missing, by_label=by_label)
+        found = left_behind_objects(self.objects, missing, by_label=by_label)
+        left = {name: tuple(key for key in keys if key not in nodes) for name, keys in found.items()}
+        return {name: keys for name, keys in left.items() if keys}
 
 
 def _plan_teardown(request: RunRequest, platform: Platform, snapshot: Snapshot, seen: _TeardownView) -> PlannedRun:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.operations.clusters import APPS, after
-from tests.operations.teardown.teardowns import AUTOMATED, Stand, pod_of, stand
+from tests.operations.teardown.teardowns import AUTOMATED, Stand, Witness, pod_of, stand
 from tests.operations.teardown.test_problems import FREE, LEASES, refused
 from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import URL, application
@@ -143,5 +143,25 @@ def test_a_parent_that_comes_before_the_lock_is_held_stands_in_the_way() -> None
         assert isinstance(repository, MemoryRepository)
         repository.push({"apps/all.yaml": files})
         await w.sandbox.client().create(APPS, application("apps", namespace="argocd", **AUTOMATED))
+
+    run(main())
+
+
+def test_nodes_that_a_gone_parent_defined_go_in_their_own_turn() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "apps: ; web: db", web=pod_of("web"), db=pod_of("db"))
+            await s.deployed()
+            await w.sandbox.client().patch(APPS, "apps", FREE, "argocd")
+            await w.sandbox.client().delete(APPS, "apps", "argocd")
+            for name in ("web", "db"):
+                mark = {"argocd.argoproj.io/tracking-id": f"apps:argoproj.io/Application:argocd/{name}"}
+                await w.sandbox.client().patch(APPS, name, {"metadata": {"annotations": mark}}, "argocd")
+            await after(10)
+            witness = Witness(s)
+            report = await s.torn_down()
+            assert report.summary.exit_code == 0, report.failures
+            assert [name for name in s.deleted() if name in {"web", "db"}] == ["web", "db"]
+            assert not witness.deleted_too_early()
 
     run(main())
