@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
+from windlass.cli import session
 from windlass.cli.main import COMMANDS, NonEmptyText, load_command, main
+from windlass.kube.redactions import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HEAVY = [
     "aiohttp", "msgspec", "pydantic", "yaml", "asyncio", "ssl", "structlog", "prometheus_client", "rich", "lupa",
@@ -124,3 +130,21 @@ def test_a_reader_that_goes_away_is_told_nothing() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("error", [RuntimeError("correct horse"), OSError(28, "full"), KeyboardInterrupt()], ids=repr)
+def test_what_fails_after_the_report_does_not_lose_it(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
+    async def work(keep: Callable[[str], None]) -> None:
+        keep("the report")
+        raise error
+
+    assert session.run_to_report(work, Redactor()) == "the report"
+    assert capsys.readouterr().err == f"warning: after the report was complete: {type(error).__name__}\n"
+
+
+def test_what_fails_before_the_report_is_raised() -> None:
+    async def work(_: Callable[[str], None]) -> None:
+        raise RuntimeError("early")
+
+    with pytest.raises(RuntimeError, match="early"):
+        session.run_to_report(work, Redactor())

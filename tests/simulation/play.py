@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL
 from tests.simulation import foreign_parents
+from tests.simulation.altered_transport import AlteredTransport
 from tests.simulation.draws import draw_scenario
 from tests.simulation.events import Events, SimulatedRepository
-from tests.simulation.late_transport import LateTransport
 from tests.simulation.paused_processes import Pause, process_context
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
@@ -91,6 +91,8 @@ class Play:
     """By how much the wall clock of the client was set forward."""
     empty: frozenset[tuple[str, str, str]] = frozenset()
     """What is in the cluster without the platform."""
+    alter: Callable[[dict[str, Any]], None] | None = None
+    """Changes each Application that the product is sent."""
 
     def __post_init__(self) -> None:
         self.rival_may_start = asyncio.Event()
@@ -188,8 +190,9 @@ class Play:
         """One process from its start to its end."""
         self.runs += 1
         ended = EndedRun(f"run-{self.runs}", act.action)
-        transport = LateTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
+        transport = AlteredTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
         transport.on_arrival, transport.on_lease_outage = self.witness.note_late_run, self.rival_may_start.set
+        transport.alter = self.alter
         kube = KubeClient(CallSender(transport, clock=self._stepping_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
         access = run_context(kube, ended.run_id, control, act.limit)

@@ -10,6 +10,7 @@ import socket
 import uuid
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.refresher import Refresher
@@ -40,10 +41,14 @@ if TYPE_CHECKING:
 
 def run_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:
     """Run an operation and return its report, also if a signal ends the run early."""
-    return session.run(_observe_operation(settings, operation, request), settings.cluster.credentials.redactor)
+    work = partial(_observe_operation, settings, operation, request)
+    report: Report = session.run_to_report(work, settings.cluster.credentials.redactor)
+    return report
 
 
-async def _observe_operation(settings: Settings, operation: Operation, request: RunRequest) -> Report:
+async def _observe_operation(
+    settings: Settings, operation: Operation, request: RunRequest, keep: Callable[[Report], None]
+) -> None:
     run = ObservedRun(request.action, settings.cluster, settings.platform, settings.scope)
     async with observe_run(run) as emit:
         calls, control = session.open_calls(settings.cluster), RunControl(emit)
@@ -60,10 +65,10 @@ async def _observe_operation(settings: Settings, operation: Operation, request: 
                 lock_timeout = settings.cluster.lock_timeout
                 context = RunContext(cluster, lease, Refresher(client), run_id, control, remaining, lock_timeout)
                 report = complete_report(await operation(context, request), run, reader)
+                keep(report)
         finally:
             await client.close()
         emit.finish(report)
-        return report
 
 
 @asynccontextmanager

@@ -59,6 +59,21 @@ def run(work: Coroutine[Any, Any, R], redact: Redactor) -> R:
         )  # asyncio would restore the default action, which kills the process
 
 
+def run_to_report(work: Callable[[Callable[[R], None]], Coroutine[Any, Any, None]], redact: Redactor) -> R:
+    """Run the coroutine of `work`, which calls its argument with the report as soon as that is complete.
+
+    What fails after that, such as the end of a connection or of a metrics sink, does not lose the report.
+    """
+    reports: list[R] = []
+    try:
+        run(work(reports.append), redact)
+    except (Exception, KeyboardInterrupt) as error:
+        if not reports:
+            raise
+        print_text(f"warning: after the report was complete: {type(error).__name__}", err=True)
+    return reports[0]
+
+
 async def _cancel_on_sigterm(work: Coroutine[Any, Any, R]) -> R:
     task = asyncio.current_task()
     assert task is not None

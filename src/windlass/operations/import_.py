@@ -14,7 +14,7 @@ from windlass.errors import WindlassError
 from windlass.kube.api_errors import Forbidden, NotFound
 from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.resources import CONFIG_MAPS
-from windlass.operations.observation import ARGOCD_CONFIG_MAP
+from windlass.operations.observation import ARGOCD_CONFIG_MAP, ILLEGAL_ROWS_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +56,8 @@ async def import_platform(cluster: ObservedCluster) -> ImportResult:
             cluster, controller_namespace, applications, notices
         ),
     )
+    if dropped := sum(map(ownership.illegal_rows, applications)):
+        notices.append(ILLEGAL_ROWS_NOTICE.format(dropped))
     draft = draft_platform(inventory)
     return ImportResult(draft, len(applications), len(application_sets), (*notices, *draft.notices))
 

@@ -53,6 +53,7 @@ BUILT_IN_ASSESSOR = BuiltInHealthAssessor()
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 APP_PROJECTS = Resource(GROUP, "v1alpha1", "appprojects", "AppProject")
 ARGOCD_CONFIG_MAP = "argocd-cm"
+ILLEGAL_ROWS_NOTICE = "left out of Argo CD's statuses, because no object can have such a name: {}"
 DEFAULT_PROJECT = "default"
 REDISCOVERY_INTERVAL = 1.0  # seconds; a CRD may appear at any time, but one observation discovers only once
 
@@ -237,6 +238,12 @@ def annotated_dependencies(
     return dependencies
 
 
+def illegal_row_notices(applications: Iterable[Application]) -> list[str]:
+    """How much of the statuses was left out, if anything was."""
+    dropped = sum(each.status.illegal_rows for each in applications if each.status)
+    return [ILLEGAL_ROWS_NOTICE.format(dropped)] if dropped else []
+
+
 async def with_definitions(
     cluster: ObservedCluster, platform: Platform, snapshot: Snapshot, applications: ApplicationsByKey
 ) -> Snapshot:
@@ -352,7 +359,7 @@ async def _states_with_hooks(
 async def _hook_annotations(reader: KubeReader, discovery: Discovery, row: HookResource) -> Mapping[str, str]:
     """Annotations of a hook; empty if it was deleted after it ran, or may not be read."""
     resource = discovery.find(row.kind, row.group, row.version)
-    if resource is None or not row.name:
+    if resource is None or not row.name or (resource.namespaced and not row.namespace):
         return {}
     try:
         hook = await reader.get(

@@ -21,7 +21,7 @@ from windlass.operations.cluster_identity import (
     identity_notices,
     read_cluster_binding,
 )
-from windlass.operations.observation import check_argocd_namespace, list_applications
+from windlass.operations.observation import check_argocd_namespace, illegal_row_notices, list_applications
 from windlass.operations.planner import (
     NO_OBJECTS,
     check_approved_plan,
@@ -74,6 +74,7 @@ async def plan(cluster: ObservedCluster, request: RunRequest, refreshes: int = 0
     notices += filter(None, [scopes.empty_selection_notice(request.platform, request.scope)])
     notices += [*_comparison_notices(cluster, request, planned, applications), *_approval_notices(summary)]
     notices += [*filter(None, [planned.root_change]), *planned.warnings, *parent_removal_notices(planned)]
+    notices += illegal_row_notices(applications.values())
     if objects:
         inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
         notices += await _removal_notices(request, planned, objects, inventory.with_objects(listed))

@@ -26,7 +26,12 @@ from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
 from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.object_health import assess_snapshot
-from windlass.operations.observation import observe, observe_all_applications, platform_from_applications
+from windlass.operations.observation import (
+    illegal_row_notices,
+    observe,
+    observe_all_applications,
+    platform_from_applications,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -82,7 +87,8 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
     lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
     report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
     components = tuple(_with_evidence(each, snapshot, platform, histories) for each in report.components)
-    return replace(report, components=components, notices=(*notices, *definition_notices(snapshot)))
+    dropped = illegal_row_notices(observation.applications.values())
+    return replace(report, components=components, notices=(*notices, *definition_notices(snapshot), *dropped))
 
 
 async def _notices(cluster: ObservedCluster, request: ValidateRequest) -> tuple[str, ...]:

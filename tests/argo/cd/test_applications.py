@@ -294,3 +294,10 @@ def test_each_message_of_argo_cd_is_short_and_printable(text: str) -> None:
     for each in texts:
         assert each.isprintable()
         assert len(each) < MAX_MESSAGE_LENGTH + 4
+
+
+@pytest.mark.parametrize(
+    ("text", "version"), [("12", 12), ("", 0), ("x1", 0), ("9" * 5_000, 0), ("9" * 20, int("9" * 20))]
+)
+def test_a_version_is_a_number_that_fits(text: str, version: int) -> None:
+    assert typed_object({"metadata": {"resourceVersion": text}}, Application).version == version

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builders import typed_object
+from tests.kube.scripted_server import ask, ok
 from tests.operations.clusters import SYNC, after, begin, patch
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import workload
 from windlass.argo.cd.applications import APPLICATIONS, Application
-from windlass.argo.cd.diagnostics import MAX_LINE_LENGTH, diagnose_application
+from windlass.argo.cd.diagnostics import MAX_LINE_LENGTH, MAX_LINES, diagnose_application
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
@@ -63,5 +65,60 @@ def test_what_cannot_be_read_is_said_and_lines_stay_short() -> None:
         workload(annotations={f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"}),
         fault=Fault(kind="deployments.apps", code=403),
     )
-    assert "more could not be read" in found
+    assert "Deployment default/web could not be read" in found
     assert all(len(line) <= MAX_LINE_LENGTH for line in found.splitlines())
+
+
+BROKEN = {f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "lost"),
+    [
+        (Fault(verb="get", kind="deployments.apps", name="a", code=500, times=None), "Deployment default/a"),
+        (Fault(verb="list", kind="pods", code=403), "Deployment default/a"),
+        (Fault(verb="list", kind="events", code=403, times=None), ""),
+        (Fault(verb="get", kind="deployments.apps", name="a", latency=9_999.0, times=None), ""),
+    ],
+    ids=["a workload", "its pods", "all events", "in time"],
+)
+def test_one_read_that_fails_does_not_lose_the_others(fault: Fault, lost: str) -> None:
+    both = [workload(name=name, annotations=BROKEN) for name in ("a", "b")]
+    found = explained(*both, fault=fault)
+    assert "pod b-" in found or "could not be read within" in found
+    assert not lost or f"{lost} could not be read" in found
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [{"spec": [1]}],
+        [{"spec": {"selector": {"matchLabels": [1]}}}],
+        [{"spec": {"selector": {"matchLabels": {"a": "b"}}}}, {"metadata": {}, "items": [{"status": [7]}]}],
+        [{"spec": {"selector": {"matchLabels": {"a": "b"}}}}, {"metadata": {}, "items": [{}]}],
+        [
+            {"spec": {"selector": {"matchLabels": {"a": "b"}}}},
+            {
+                "metadata": {},
+                "items": [{"metadata": {"name": "../x"}, "status": {"containerStatuses": [{"state": 1}]}}],
+            },
+        ],
+    ],
+    ids=["spec", "labels", "status", "no name", "state"],
+)
+def test_an_answer_that_no_server_sends_is_said_and_no_more(answers: list[Any]) -> None:
+    rows = [
+        {"group": "apps", "kind": "Deployment", "namespace": "n", "name": name, **({} if name else {"namespace": ""})}
+        for name in ("a", "")
+    ]
+    application = typed_object({"metadata": {}, "status": {"resources": rows}}, Application)
+    lines, _ = ask([ok(each) for each in answers], lambda kube: diagnose_application(kube, application))
+    assert lines[-1].startswith("Deployment n/a could not be understood")
+
+
+def test_the_lines_about_one_application_are_limited() -> None:
+    conditions = [{"type": "SyncError", "message": f"{number} " + "x" * 9_999} for number in range(9_999)]
+    application = typed_object({"metadata": {}, "status": {"conditions": conditions}}, Application)
+    lines, _ = ask([], lambda kube: diagnose_application(kube, application))
+    assert len(lines) == MAX_LINES
+    assert all(len(line) <= MAX_LINE_LENGTH + 1 for line in lines)

@@ -224,6 +224,8 @@ def test_a_conflict_of_apply_names_the_other_manager_and_the_field() -> None:
         pytest.param(lambda: NODES.named("n", "x"), "has no namespaces", id="namespace of a cluster-wide kind"),
         pytest.param(lambda: PODS.named("../secrets/s", "n"), "cannot be part of an address", id="a way out"),
         pytest.param(lambda: PODS.named("p", ".."), "cannot be part of an address", id="dots"),
+        pytest.param(lambda: PODS.named("p\nq", "n"), "cannot be part of an address", id="two lines"),
+        pytest.param(lambda: PODS.named("p" * 254, "n"), "cannot be part of an address", id="long"),
         pytest.param(
             lambda: PODS.named("p", "n").with_subresource("a%2fb"), "cannot be part of an address", id="encoded"
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.kube.scripted_server import ask, ok, refusal
@@ -105,3 +106,14 @@ def test_nulls_and_a_kind_left_out_hide_nothing_else() -> None:
     assert result == Discovery((PODS, Resource("", "v1", "nodes", "Node", False)))
     result, _ = ask([ok({"versions": ["v1"]}), ok({"resources": None}), ok({"groups": None})], lambda k: k.discover())
     assert result == Discovery((), ())
+
+
+def test_a_group_cannot_name_the_path_of_another() -> None:
+    """The server of one group would have us read, and delete, in the others."""
+    names = ("../../v1/secrets", "pods?watch=1", "pods#x", "a b", "%2e%2e", "", "x\ny")
+    plurals = [replace(APPS, plural=name) for name in names]
+    groups = [aggregated_group("argoproj.io", "v1alpha1", *map(aggregated_resource, [*plurals, APPS]))]
+    groups += [aggregated_group("x/../y", "v1", aggregated_resource(APPS))]
+    answers = [ok({"items": []}, Content_Type=AGGREGATED), ok({"items": groups}, Content_Type=AGGREGATED)]
+    result, _ = ask(answers, lambda kube: kube.discover())
+    assert result == Discovery((APPS,), ("argoproj.io/v1alpha1", "x/../y/v1"))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from windlass.core.platform.model.health import parse_health
 from windlass.core.platform.model.snapshots import (
@@ -27,7 +28,7 @@ from windlass.core.platform.model.snapshots import (
 )
 from windlass.errors import WindlassError
 from windlass.kube.client.objects import ObjectMeta, RawObject, TypedObject
-from windlass.kube.client.resources import Resource
+from windlass.kube.client.resources import Resource, are_path_segments
 from windlass.kube.decoding import Message  # noqa: TC001 - msgspec needs it at run time
 
 GROUP = "argoproj.io"
@@ -126,12 +127,21 @@ class _RequestedOperation(_AppStruct, frozen=True, gc=False):
     sync: _OperationSync | None = None
 
 
-class ResourceResult(_AppStruct, frozen=True, gc=False):
+class ResourceRow(_AppStruct, frozen=True, gc=False):
+    """A row about an object. A row that cannot be the address of one is dropped when it is decoded."""
+
     group: str | None = None
     version: str | None = None
     kind: str | None = None
     namespace: str | None = None
     name: str | None = None
+
+    @property
+    def is_legal(self) -> bool:
+        return are_path_segments(self.group, self.version, self.kind, self.namespace, self.name)
+
+
+class ResourceResult(ResourceRow, frozen=True, gc=False):
     status: str | None = None
     message: Message | None = None
     hook_type: str | None = None
@@ -139,6 +149,9 @@ class ResourceResult(_AppStruct, frozen=True, gc=False):
 
 class _SyncResult(_RevisionFields, frozen=True, gc=False):
     resources: list[ResourceResult] | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "resources", [row for row in self.resources or () if row.is_legal])
 
 
 class _OperationState(_AppStruct, frozen=True, gc=False):
@@ -159,14 +172,9 @@ class _HistoryEntry(_RevisionFields, frozen=True, gc=False):
     deploy_started_at: str | None = None
 
 
-class ManagedResource(_AppStruct, frozen=True, gc=False):
+class ManagedResource(ResourceRow, frozen=True, gc=False):
     """An entry of `status.resources`: an object that the Application manages."""
 
-    group: str | None = None
-    version: str | None = None
-    kind: str | None = None
-    namespace: str | None = None
-    name: str | None = None
     status: str | None = None
     health: _HealthStatus | None = None
     hook: bool | None = None
@@ -182,6 +190,12 @@ class _AppStatus(_AppStruct, frozen=True, gc=False):
     history: list[_HistoryEntry] | None = None
     resources: list[ManagedResource] | None = None
     resource_health_source: str | None = None
+    illegal_rows: int = 0  # how many resources were dropped, whatever the answer says
+
+    def __post_init__(self) -> None:
+        rows = [row for row in self.resources or () if row.is_legal]
+        force_setattr(self, "illegal_rows", len(self.resources or ()) - len(rows))
+        force_setattr(self, "resources", rows)
 
 
 _NO_STATUS = _AppStatus()
@@ -216,7 +230,7 @@ class Application(TypedObject, frozen=True, gc=True, dict=True):
     def version(self) -> int:
         """The resourceVersion as a number, which grows with each write; 0 if it is not one."""
         text = self.metadata.resource_version
-        return int(text) if text.isdecimal() else 0
+        return int(text) if text.isdecimal() and len(text) <= 20 else 0  # Python refuses thousands of digits
 
     @cached_property
     def state(self) -> ApplicationState:
@@ -224,8 +238,7 @@ class Application(TypedObject, frozen=True, gc=True, dict=True):
 
 
 def _parse_state(application: Application) -> ApplicationState:
-    spec = application.spec or _AppSpec()
-    status = application.status or _NO_STATUS
+    spec, status = application.spec or _AppSpec(), application.status or _NO_STATUS
     sync, health = status.sync or _SyncStatus(), status.health or _HealthStatus()
     annotations = application.metadata.annotations
     return ApplicationState(
@@ -269,11 +282,6 @@ def parse_parent(application: Application) -> ParentApplication:
         and state.operation.is_finished
         and state.operation.revisions == state.revisions,
     )
-
-
-def is_remote(application: Application) -> bool:
-    """Whether the Application deploys to another cluster."""
-    return _is_remote((application.spec or _AppSpec()).destination or _Destination())
 
 
 def requested_run_id(application: Application) -> str | None:

@@ -6,10 +6,11 @@ It is informational only: whatever cannot be read is left out, and the total tim
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import failed_resources, resource_addresses
-from windlass.argo.cd.applications import is_remote
+from windlass.errors import WindlassError
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 DIAGNOSTICS_TIMEOUT = 10.0  # seconds per node
 MAX_PODS, MAX_EVENTS, LOG_LINES = 3, 3, 5
-MAX_LINE_LENGTH = 300  # characters
+MAX_LINES, MAX_LINE_LENGTH = 40, 300  # of one node; characters
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 EVENTS = Resource("", "v1", "events", "Event")
 WORKLOADS = {
     ("apps", "Deployment"): Resource("apps", "v1", "deployments", "Deployment"),
@@ -36,16 +38,14 @@ WORKLOADS = {
 
 
 async def diagnose_application(reader: KubeReader, application: Application) -> tuple[str, ...]:
-    lines = list(_argocd_problems(application))
-    if not is_remote(application):
+    lines = list(islice(_argocd_problems(application), MAX_LINES))
+    if not application.state.is_remote:
         try:
             async with asyncio.timeout(DIAGNOSTICS_TIMEOUT):
-                lines.extend([line async for line in _workload_problems(reader, application)])
+                await _add_workload_problems(reader, application, lines)
         except TimeoutError:
             lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
-        except KubeError as error:
-            lines.append(f"more could not be read: {error.what}")
-    return tuple(_short_line(reader, line) for line in lines)
+    return tuple(_short_line(reader, line) for line in lines[:MAX_LINES])
 
 
 def _short_line(reader: KubeReader, line: str) -> str:
@@ -63,21 +63,33 @@ def _argocd_problems(application: Application) -> Iterator[str]:
         yield f"{kind} {name} was not synced: {message}"
 
 
-async def _workload_problems(reader: KubeReader, application: Application) -> AsyncIterator[str]:
+async def _add_workload_problems(reader: KubeReader, application: Application, lines: list[str]) -> None:
+    """Add the lines one by one, so that those before an error or the end of the time stay."""
     remaining_pods = MAX_PODS
     for row in resource_addresses(application):
-        resource = WORKLOADS.get((row.group, row.kind))
-        if resource is None or remaining_pods <= 0:
+        if (row.group, row.kind) not in WORKLOADS or not row.namespace:
             continue
-        workload = await reader.get(resource.named(row.name, row.namespace))
-        selector = _pod_selector(workload)
-        for pod in (
-            (await reader.list(PODS.in_namespace(row.namespace), select=selector)).items if selector.labels else ()
-        ):
-            if not _is_pod_healthy(pod) and remaining_pods > 0:
+        if remaining_pods <= 0 or len(lines) >= MAX_LINES:
+            return
+        try:
+            pods = await _unhealthy_pods(reader, row)
+            for pod in pods[:remaining_pods]:
                 remaining_pods -= 1
                 async for line in _pod_problems(reader, row, pod):
-                    yield line
+                    lines.append(line)  # noqa: PERF401 - what was read before an error stays
+        except WindlassError as error:
+            lines.append(f"{row.kind} {row.namespace}/{row.name} could not be read: {error.what}")
+        except MALFORMED as error:  # no API server sends this, and the other workloads still tell something
+            lines.append(f"{row.kind} {row.namespace}/{row.name} could not be understood ({type(error).__name__})")
+
+
+async def _unhealthy_pods(reader: KubeReader, row: ResourceAddress) -> list[RawObject]:
+    workload = await reader.get(WORKLOADS[row.group, row.kind].named(row.name, row.namespace))
+    selector = _pod_selector(workload)
+    if not selector.labels:
+        return []
+    pods = (await reader.list(PODS.in_namespace(row.namespace), select=selector)).items
+    return [pod for pod in pods if not _is_pod_healthy(pod)]
 
 
 def _pod_selector(workload: RawObject) -> Selection:
@@ -98,14 +110,23 @@ async def _pod_problems(reader: KubeReader, row: ResourceAddress, pod: RawObject
     for container in containers:
         if problem := _container_problem(container):
             yield f"  container {container.get('name')} {problem}"
-    select = Selection(fields=f"involvedObject.name={name}")
-    events = (await reader.list(EVENTS.in_namespace(row.namespace), select=select)).items
-    warnings = [event for event in events if event.get("type") == "Warning"]
-    for event in sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MAX_EVENTS:]:
+    for event in await _warning_events(reader, row.namespace, name):
         yield f"  event {event.get('reason')}: {event.get('message') or ''}"
     for container in containers:
         async for line in _container_logs(reader, pod, container):
             yield line
+
+
+async def _warning_events(reader: KubeReader, namespace: str, pod: str) -> list[RawObject]:
+    """The latest warnings about a pod; none if events cannot be read."""
+    try:
+        listing = await reader.list(
+            EVENTS.in_namespace(namespace), select=Selection(fields=f"involvedObject.name={pod}")
+        )
+    except KubeError:
+        return []
+    warnings = [event for event in listing.items if event.get("type") == "Warning"]
+    return sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MAX_EVENTS:]
 
 
 def _container_problem(status: RawObject) -> str:

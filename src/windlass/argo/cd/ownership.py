@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from windlass.argo.cd.applications import GROUP
+from windlass.argo.cd.applications import GROUP, ResourceRow
 from windlass.core.platform.drafting.ownership import (
     ArgoKind,
     ArgoRef,
@@ -39,11 +39,7 @@ class _OwnershipStruct(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Base of all parts; every field may be null."""
 
 
-class _ListedResource(_OwnershipStruct, frozen=True, gc=False):
-    group: str | None = None
-    kind: str | None = None
-    namespace: str | None = None
-    name: str | None = None
+class _ListedResource(ResourceRow, frozen=True, gc=False):
     health: RawObject | None = None
 
 
@@ -170,7 +166,13 @@ def has_application_health_check(settings: Mapping[str, str]) -> bool:
 
 def _argo_resources(manifest: ApplicationManifest) -> list[_ListedResource]:
     rows = (manifest.status.resources if manifest.status else None) or []
-    return [row for row in rows if row.group == GROUP]
+    return [row for row in rows if row.group == GROUP and row.is_legal]
+
+
+def illegal_rows(manifest: ApplicationManifest) -> int:
+    """How many resources of its status cannot be the address of an object; they are left out."""
+    rows = (manifest.status.resources if manifest.status else None) or []
+    return sum(not row.is_legal for row in rows)
 
 
 def _sync_wave(metadata: ObjectMeta) -> int:

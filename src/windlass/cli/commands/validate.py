@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,6 +10,8 @@ import click
 from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from windlass.core.platform.reporting.reports import Report
     from windlass.operations.validate import ValidateRequest
     from windlass.settings.settings import ClusterSettings
@@ -46,11 +49,13 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
             is_strict=strict,
             platform_file=settings.platform_path or EMBEDDED_PLATFORM,
         )
-    report = session.run(_observe_validation(cluster, namespace, request), cluster.credentials.redactor)
-    return report_output.print_report(report, form)
+    work = partial(_observe_validation, cluster, namespace, request)
+    return report_output.print_report(session.run_to_report(work, cluster.credentials.redactor), form)
 
 
-async def _observe_validation(settings: ClusterSettings, namespace: str, request: ValidateRequest) -> Report:
+async def _observe_validation(
+    settings: ClusterSettings, namespace: str, request: ValidateRequest, keep: Callable[[Report], None]
+) -> None:
     from dataclasses import replace  # noqa: PLC0415
 
     from windlass.cli import session  # noqa: PLC0415
@@ -76,5 +81,5 @@ async def _observe_validation(settings: ClusterSettings, namespace: str, request
             complete_request = replace(request, environment=request.environment or cluster.reader.server)
             report = await validate_with_timeout(deadline - monotonic(), cluster, complete_request)
             report = complete_report(report, run, cluster.reader)
+            keep(report)
         emit.finish(report)
-        return report

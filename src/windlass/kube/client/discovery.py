@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from windlass.kube.transport.transports import Response
 
 A = TypeVar("A")
+_PATH_PART = re.compile("[A-Za-z0-9][A-Za-z0-9.-]*")
 
 AGGREGATED_MEDIA_TYPE = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 ACCEPT = ",".join([AGGREGATED_MEDIA_TYPE.format("v2"), AGGREGATED_MEDIA_TYPE.format("v2beta1"), "application/json"])
@@ -127,7 +129,14 @@ async def discover(sender: CallSender) -> Discovery:
             resources += [
                 r for group_version, answer in results if answer for r in _api_resources(group_version, answer)
             ]
-    return Discovery(tuple(resources), tuple(unavailable))
+    unaddressable = [resource.api_version for resource in resources if not _is_addressable(resource)]
+    return Discovery(tuple(filter(_is_addressable, resources)), tuple(dict.fromkeys([*unavailable, *unaddressable])))
+
+
+def _is_addressable(resource: Resource) -> bool:
+    """Whether its path is its own: the server of one group announces it, and must not name the path of another."""
+    parts = (resource.version, resource.plural, *filter(None, [resource.group]))
+    return all(_PATH_PART.fullmatch(part) for part in parts)
 
 
 def _aggregated_resources(groups: tuple[_AggregatedGroup, ...]) -> Iterator[Resource]:

@@ -6,8 +6,21 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, urlencode
 
 from windlass.errors import InvalidInput
+from windlass.printable_text import shortened
 
 Query = tuple[tuple[str, str], ...]
+MAX_SEGMENT_LENGTH = 253  # characters; the longest name that Kubernetes allows
+
+
+def is_path_segment(text: str) -> bool:
+    """Whether the text may be the name of an object, kind, group or namespace: it cannot lead to another path."""
+    is_short = len(text) <= MAX_SEGMENT_LENGTH and text.isprintable()
+    return is_short and text not in {"", ".", ".."} and "/" not in text and "%" not in text
+
+
+def are_path_segments(*parts: str | None) -> bool:
+    """Whether each part that is there may be part of an address."""
+    return all(map(is_path_segment, filter(None, parts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +71,9 @@ class Ref:
         if self.name and self.resource.namespaced and not self.namespace:
             raise InvalidInput(f"{self.resource} {self.name!r} needs a namespace")
         for part in (self.namespace, self.name, self.subresource):
-            if part in {".", ".."} or "/" in part or "%" in part:
-                raise InvalidInput(f"{part!r} cannot be part of an address", where=str(self.resource))
+            if part and not is_path_segment(part):
+                shown = shortened(part, MAX_SEGMENT_LENGTH)
+                raise InvalidInput(f"{shown!r} cannot be part of an address", where=str(self.resource))
 
     def with_subresource(self, subresource: str) -> Ref:
         return replace(self, subresource=subresource)

@@ -14,6 +14,7 @@ from windlass.core.platform.model import scopes
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import Action, ApiCalls, RunRecord
 from windlass.operations.cluster_identity import check_cluster_binding, check_identity, lease_identity, read_identity
+from windlass.operations.observation import illegal_row_notices
 from windlass.operations.planner import NO_OBJECTS, plan_run
 from windlass.operations.run import run_lock
 from windlass.operations.run.context import unwrap_exception_groups
@@ -44,6 +45,7 @@ class Run:
         """What the cluster is recorded as, once `check_identity` has read it."""
         self._planned: PlannedRun | None = None
         self._notices: list[str] = []
+        self._dropped: list[str] = []
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
@@ -60,6 +62,7 @@ class Run:
         `annotated`: the platform, if annotations were read before. `objects`: all of the cluster, for a teardown.
         """
         applications = self.live.applications.view
+        self._dropped = illegal_row_notices(applications.values())
         return await plan_run(self.context.cluster, self.request, applications, annotated=annotated, objects=objects)
 
     async def check_identity(self) -> None:
@@ -137,4 +140,6 @@ class Run:
     def with_notices(self, report: Report) -> Report:
         stop_reasons = [self.control.stop_reason] if self.control.stop_reason else []
         empty = scopes.empty_selection_notice(self.request.platform, self.request.scope)
-        return replace(report, notices=(*report.notices, *filter(None, [empty]), *self._notices, *stop_reasons))
+        dropped = illegal_row_notices(self.live.applications.view.values()) or self._dropped
+        notices = (*report.notices, *filter(None, [empty]), *self._notices, *dropped, *stop_reasons)
+        return replace(report, notices=notices)

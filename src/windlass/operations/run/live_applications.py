@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from windlass.operations.run.context import RunContext
 
 REFRESH_TIMEOUT = 30  # seconds for Argo CD to compare again; after that it counts as not answering
+DIAGNOSTICS_LIMIT = 60.0  # seconds for all nodes of a run together
 END_OPERATIONS_TIMEOUT = 10.0  # seconds to end the operations of a run that ends early
 END_OPERATION_INTERVAL = 0.5  # seconds until the next look at an operation that is being ended
 
@@ -140,8 +141,18 @@ class LiveApplications:
         return await self._context.refresher.try_refresh(application) if has_missed_request else None
 
     async def diagnostics(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """Lines that may explain why these nodes are not healthy, by node."""
+        """Lines that may explain why these nodes are not healthy, by node; what cannot be read in time is left out.
+
+        A request to stop ends it, unless the run was stopped before: then its report explains what was under way.
+        """
         diagnostics: dict[str, tuple[str, ...]] = {}
+        control, work = self._context.control, self._diagnose(names, diagnostics)
+        with suppress(WindlassError, TimeoutError):
+            async with asyncio.timeout(DIAGNOSTICS_LIMIT):
+                await (work if control.stop.is_set() else control.unless_stopped(work))
+        return diagnostics
+
+    async def _diagnose(self, names: Collection[str], diagnostics: dict[str, tuple[str, ...]]) -> None:
         for name in names:
             target = self._platform.applications[name].target
             if not isinstance(target, ApplicationRef):
@@ -149,7 +160,6 @@ class LiveApplications:
             application = self.applications.view.get(target.key(self._context.argocd_namespace))
             if application is not None:
                 diagnostics[name] = await diagnose_application(self._cluster.reader, application)
-        return diagnostics
 
     async def end_operations(self, writer: ApplicationWriter) -> None:
         """End the operations of this run that still wait or run, and wait until Argo CD has ended them."""

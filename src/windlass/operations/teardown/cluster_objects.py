@@ -109,6 +109,8 @@ class ClusterObjects:
         return PresentObjects(tuple(objects), tuple(unreadable))
 
     async def _read_object(self, resource: Resource, key: ResourceKey) -> ObservedObject | Unreadable | None:
+        if resource.namespaced and not key.namespace:
+            return Unreadable(str(key), "its status names no namespace", key.group, str(resource))
         try:
             found = await self.reader.get(
                 resource.named(key.name, key.namespace if resource.namespaced else ""), PartialObjectMetadata

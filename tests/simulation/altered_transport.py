@@ -1,0 +1,46 @@
+"""A transport that changes the Applications in the answers: a broken Argo CD writes anything into a status."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tests.simulation.late_transport import LateTransport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from windlass.kube.transport.transports import Request
+    from windlass.sandbox.apiserver.http_routes import HttpResponse
+
+    Alteration = Callable[[dict[str, Any]], None]
+
+
+class AlteredTransport(LateTransport):
+    """`alter` changes each Application of an answer, of a list and of a watch, in place."""
+
+    alter: Alteration | None = None
+
+    async def _send(self, request: Request) -> HttpResponse:
+        response = await super()._send(request)
+        if self.alter is None or "/applications" not in request.target or response.code >= 300:
+            return response
+        if response.stream is not None:
+            return replace(response, stream=self._altered_lines(response.stream))
+        return replace(response, body=self._altered(response.body))
+
+    def _altered(self, content: bytes) -> bytes:
+        document = json.loads(content)
+        for item in document["items"] if "items" in document else [document.get("object", document)]:
+            if self.alter is not None and item.get("status"):
+                self.alter(item)
+        return json.dumps(document).encode()
+
+    async def _altered_lines(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """The sandbox sends whole lines, one per event."""
+        try:
+            async for chunk in chunks:
+                yield b"".join(self._altered(line) + b"\n" for line in chunk.splitlines())
+        finally:
+            await chunks.aclose()
