@@ -26,7 +26,8 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(each if each.isprintable() else " " for each in ESCAPE_SEQUENCE.sub("", text))
+    stripped = ESCAPE_SEQUENCE.sub("", text)
+    return stripped.translate({ord(each): " " for each in set(stripped) if not each.isprintable()})
 
 
 def one_line(text: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.kube.pattern_steps import count_steps
 from tests.secret_forms import FORMS
 from windlass.kube import api_errors
-from windlass.kube.redactions import HEX_RUN, LONG_RUN, MAX_CUT_SOURCE, SECRET_PATTERNS, Redactor
+from windlass.kube.redactions import HEX_RUN, LONG_RUN, SECRET_PATTERNS, Redactor
 from windlass.printable_text import CI_COMMAND, ESCAPE_SEQUENCE, MAX_MESSAGE_END, MAX_MESSAGE_LENGTH, MAX_MESSAGE_START
 
 KUBECONFIG = base64.b64encode(b"apiVersion: v1\nkind: Config\nusers: [{name: me, user: {token: T0ken}}]\n").decode()
@@ -122,7 +122,7 @@ def test_a_message_is_redacted_before_it_is_cut(cut: int, filler: str) -> None:
     redact = Redactor(["correct-horse", "a-longer-secret-than-that"])
     for place in (MAX_MESSAGE_START, 2 * MAX_MESSAGE_START, 2 * MAX_MESSAGE_END):
         before = (filler * place)[: place - cut].rpartition(" ")[0].ljust(place - cut, ".")
-        for after in ("", "y " * MAX_CUT_SOURCE):
+        for after in ("", "y " * 9 * MAX_MESSAGE_LENGTH):
             for text in (f"{before}correct-horse {after}", f"{after} correct-horse{before[::-1]}"):
                 line = redact(redact.message(text, MAX_MESSAGE_START, MAX_MESSAGE_END))
                 for part in ("corr", "orse"):

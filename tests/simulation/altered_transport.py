@@ -21,14 +21,24 @@ class AlteredTransport(LateTransport):
     """`alter` changes each Application of an answer, of a list and of a watch, in place."""
 
     alter: Alteration | None = None
+    replace_body: tuple[str, bytes] | None = None
+    """What is replaced, `pod log` or `error body`, and the text that is sent instead."""
 
     async def _send(self, request: Request) -> HttpResponse:
         response = await super()._send(request)
+        if self.replace_body and self.replace_body[0] == ("error body" if response.code >= 400 else "pod log"):
+            return self._with_text(request, response, self.replace_body[1])
         if self.alter is None or "/applications" not in request.target or response.code >= 300:
             return response
         if response.stream is not None:
             return replace(response, stream=self._altered_lines(response.stream))
         return replace(response, body=self._altered(response.body))
+
+    def _with_text(self, request: Request, response: HttpResponse, text: bytes) -> HttpResponse:
+        if response.code >= 400:
+            status = {**json.loads(response.body), "message": text.decode()}
+            return replace(response, body=json.dumps(status).encode())
+        return replace(response, body=text) if "/log?" in request.target else response
 
     def _altered(self, content: bytes) -> bytes:
         document = json.loads(content)

@@ -24,6 +24,7 @@ from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
 from windlass.kube.client.clients import KubeClient
+from windlass.kube.redactions import Redactor
 from windlass.kube.transport.calls import CallLimits, CallSender
 from windlass.operations import deploy, plan
 from windlass.operations.planner import RunRequest
@@ -93,6 +94,9 @@ class Play:
     """What is in the cluster without the platform."""
     alter: Callable[[dict[str, Any]], None] | None = None
     """Changes each Application that the product is sent."""
+    replace_body: tuple[str, bytes] | None = None
+    """See `AlteredTransport`."""
+    redactor: Redactor = field(default_factory=Redactor)
 
     def __post_init__(self) -> None:
         self.rival_may_start = asyncio.Event()
@@ -192,7 +196,8 @@ class Play:
         ended = EndedRun(f"run-{self.runs}", act.action)
         transport = AlteredTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
         transport.on_arrival, transport.on_lease_outage = self.witness.note_late_run, self.rival_may_start.set
-        transport.alter = self.alter
+        transport.alter, transport.replace_body = self.alter, self.replace_body
+        transport.redactor = self.redactor
         kube = KubeClient(CallSender(transport, clock=self._stepping_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
         access = run_context(kube, ended.run_id, control, act.limit)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MIN_SECRET_LENGTH = 4  # replacing every "1" or "no" that is the value of an environment variable would garble the text
 MIN_SECRET_LINE = 8  # characters; shorter lines of a multi-line secret, such as a single brace, are not secret
 MIN_BASE64_PART = 8  # characters; a shorter piece of a base64 text also occurs by chance
-MAX_CUT_SOURCE = 1 << 14  # characters; of a longer text only the ends are redacted before they are cut
 REDACTED = "[redacted]"
 
 _KEY = r"(?:secret|passw(?:or)?d|key)[\"']?\s?[=:]\s?"
@@ -87,7 +86,7 @@ class Redactor:
         if len(text) <= start + end and text.isprintable():
             return text
         margin = len(self._secret_forms[0]) if self._secret_forms else 0
-        if len(text) <= MAX_CUT_SOURCE or len(text) <= 2 * (start + end + margin):
+        if len(text) <= 2 * (start + end + margin):
             return shortened(self.one_line(text), start, end)
         first, last = self.one_line(text[: 2 * start + margin]), self.one_line(text[-2 * end - margin :] if end else "")
         ends = first[: max(0, len(first) - margin)][:start], last[margin:][-end:] if end else ""

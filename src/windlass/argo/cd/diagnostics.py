@@ -158,5 +158,5 @@ async def _container_logs(reader: KubeReader, pod: RawObject, status: RawObject)
         text = await reader.logs(ref, container=str(status.get("name")), tail=LOG_LINES, previous=is_previous)
     except KubeError:
         return
-    for line in text.splitlines():
+    for line in text.splitlines()[-LOG_LINES:]:  # a server may send more than was asked for
         yield f"  log {status.get('name')}: {line}"
