@@ -59,10 +59,10 @@ class _Counter:
             case "BRANCH":
                 for branch in argument[1]:
                     yield from self.ends(branch, 0, position)
-            case "ASSERT":
-                yield from () if next(self.ends(argument[1], 0, position), None) is None else (position,)
-            case "ASSERT_NOT":
-                yield from () if self._is_preceded(argument[1], position) else (position,)
+            case "ASSERT" | "ASSERT_NOT" as name:
+                yield from (
+                    (position,) if self._is_beside(argument[0], argument[1], position) == (name == "ASSERT") else ()
+                )
             case "MAX_REPEAT" | "MIN_REPEAT" as name:
                 least, most, items = argument
                 ends = self._repeat_ends(int(least), int(most), items, position)
@@ -81,17 +81,19 @@ class _Counter:
             position = end
 
     def _is_at(self, kind: str, position: int) -> bool:
-        if kind == "AT_END_STRING":
+        if kind in {"AT_END_STRING", "AT_END"}:
             return position == len(self._text)
-        if kind == "AT_BEGINNING":
+        if kind in {"AT_BEGINNING", "AT_BEGINNING_STRING"}:
             return position == 0
         assert kind == "AT_BOUNDARY"
         around = [self._text[max(0, position - 1) : position], self._text[position : position + 1]]
         before, after = (bool(each) and _CATEGORIES["CATEGORY_WORD"](each) for each in around)
         return before != after
 
-    def _is_preceded(self, items: Sequence[Item], position: int) -> bool:
-        return position > 0 and next(self.ends(items, 0, position - 1), None) is not None
+    def _is_beside(self, direction: int, items: Sequence[Item], position: int) -> bool:
+        """Whether the items match after the position, or before it if the direction is -1; then they are one long."""
+        start = position - (direction < 0)
+        return start >= 0 and next(self.ends(items, 0, start), None) is not None
 
     def _fits(self, name: str, argument: Any, position: int) -> bool:
         character = self._text[position : position + 1]

@@ -82,7 +82,8 @@ def render_rows(state: LiveState, now: float, height: int, width: int) -> tuple[
     ):
         lines += _section_rows(section, share)
     return tuple(
-        _truncate_row(tuple(StyledText(printable(text), style) for text, style in row), width) for row in lines
+        _truncate_row(tuple(StyledText(printable(text[: width + 1]), style) for text, style in row), width)
+        for row in lines  # of each text no more than could fit
     )
 
 

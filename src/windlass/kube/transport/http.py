@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import re
 import socket
 import ssl
 from contextlib import asynccontextmanager
@@ -285,7 +284,8 @@ def _explain_connect_error(error: Exception, route: Route) -> tuple[str, str]:
 
 def _disconnect_error(error: Exception, route: Route) -> KubeError:
     cause = error.__cause__
-    if isinstance(cause, ssl.SSLError) and re.search("ALERT.*(CERTIFICATE|UNKNOWN_CA)", cause.reason or ""):
+    reason = (cause.reason or "") if isinstance(cause, ssl.SSLError) else ""
+    if isinstance(cause, ssl.SSLError) and "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason):
         # In TLS 1.3 this alert arrives in place of the response: the server did not process the request.
         what, hint = certificates.explain_tls_error(cause, route.trust_description)
         return Unreachable(what, where=route.where, hint=hint, temporary=False)
