@@ -70,6 +70,11 @@ def test_an_application_whose_objects_may_not_be_read_fails_at_once() -> None:
             assert failure.detail == f"it is Unknown: user deploy {right}"
             assert report.components[0].attempts == 1
             assert report.recommendations[1].command == "windlass rbac --for deploy"
+            again = run_context(stage.client(RightsFor.DEPLOY), "run-2")
+            before = w.sandbox.clock.now()
+            second = await deploy(again, RunRequest(Action.DEPLOY, "staging", made, Scope()))
+            assert [each.reason for each in second.failures] == ["RightMissing"]
+            assert w.sandbox.clock.now() - before < timedelta(minutes=1)
             client = stage.client(RightsFor.VALIDATE)
             looked = await validate(ObservedCluster(client, client.clock.now), ValidateRequest("staging", made))
             assert (looked.failures[0].name, looked.failures[0].reason) == ("db", "RightMissing")

@@ -91,6 +91,8 @@ def files() -> dict[str, Any]:
         "web/all.yaml": [crd, thing("a"), pod("single"), *(workload(name=name) for name in ("web", "web-2")), hook],
         "web/daemon.yaml": [workload("DaemonSet", "daemon")],
         "web/job.yaml": [plain_job("single")],
+        "web/child.yaml": [application("child", syncPolicy={"automated": {}})],
+        "child/all.yaml": [config("child")],
         "pods/all.yaml": [pod("one"), pod("two")],
         "bad/all.yaml": [workload(name="bad", annotations=CRASH)],
         "tenant/all.yaml": [config("tenant")],

@@ -12,7 +12,7 @@ from tests.operations.clusters import begin, cluster, patch
 from tests.run_contexts import run_context
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import application, config
-from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.model.scopes import Scope, parse_scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.operations.deploy import deploy
 from windlass.operations.plan import PlanResult, plan
@@ -89,3 +89,17 @@ def test_a_tenant_cannot_veto_a_run(operation: Callable[[RunContext, RunRequest]
     assert (report.summary.exit_code, len(report.components)) == (0, 2)
     place = "annotation windlass.dev/depends-on of Application data"
     assert f"{place}: 'web' is ignored, because it would close the cycle data -> web -> data" in report.notices
+
+
+def test_a_teardown_that_is_refused_tells_of_annotations_as_well() -> None:
+    async def main() -> Report:
+        async with clusters.world() as w:
+            files: dict[str, Any] = {f"{name}/all.yaml": [config(name)] for name in ("web", "data")}
+            await begin(w, files, application("web"), application("data"))
+            await patch(w, {"metadata": {"annotations": {"windlass.dev/depends-on": "web"}}}, "data")
+            request = RunRequest(Action.TEARDOWN, "staging", platform("web: data"), parse_scope("app:data"))
+            return await teardown(run_context(w.kube), request)
+
+    report: Report = clusters.run(main())
+    assert (report.summary.exit_code, [each.name for each in report.unmet]) == (1, ["web"])
+    assert any("'web' is ignored" in each for each in report.notices)

@@ -98,6 +98,25 @@ def test_what_it_waits_for(each: NodeState | None, reason: Reason) -> None:
     assert judgement.reason is reason
 
 
+DENIED = "user bob may not get pods in namespace a"
+
+
+@pytest.mark.parametrize(
+    "each", [shown(Health.UNKNOWN, missing_right=DENIED), ResourceState(Health.UNKNOWN, missing_right=DENIED)]
+)
+def test_a_missing_right_is_not_waited_for(each: NodeState) -> None:
+    judgement = judged(each)
+    assert isinstance(judgement, Failed)
+    assert (judgement.reason, judgement.is_final) == (Reason.RIGHT_MISSING, True)
+    assert judgement.detail == f"it is Unknown: {DENIED}"
+
+
+def test_what_is_degraded_as_well_has_its_grace_period() -> None:
+    judgement = judged(shown(Health.DEGRADED, missing_right=DENIED))
+    assert isinstance(judgement, Wait)
+    assert judgement.reason is Reason.DEGRADED
+
+
 def test_a_new_revision_that_is_in_sync_needs_no_more_than_the_same_second() -> None:
     judgement = judged(shown())
     assert isinstance(judgement, Open)

@@ -74,7 +74,7 @@ _CLUSTER, _ARGOCD, _APPLICATIONS = Place.CLUSTER, Place.ARGOCD, Place.APPLICATIO
 
 RIGHTS: tuple[Right, ...] = (
     Right((*_READ, _A.TEARDOWN), _APPLICATIONS, ARGO, ("applications",), ("list",), "the state of the platform"),
-    Right((_A.PLAN,), _APPLICATIONS, ARGO, ("applications",), ("get",), "the root Application, if it is elsewhere"),
+    Right(_CHECKS, _APPLICATIONS, ARGO, ("applications",), ("get",), "Applications that are objects of others"),
     Right((*_RUNS, _A.WAIT), _APPLICATIONS, ARGO, ("applications",), ("watch",), "to wait for Argo CD"),
     Right((_A.IMPORT,), _CLUSTER, ARGO, ("applications",), ("list",), "everything that Argo CD deploys"),
     Right((*_CHECKS, _A.IMPORT), _CLUSTER, ARGO, ("applicationsets",), ("list",), "what defines Applications"),

@@ -87,6 +87,8 @@ async def _teardown(run: Run) -> Report:
     planned, listed = await run.control.unless_stopped(_observe_and_plan(run))
     check_approved_plan(run.request, planned)
     if not planned.plan.can_run:
+        for notice in planned.warnings:
+            run.add_notice(notice)
         return run.plan_report(planned)
     if planned.plan.is_empty:
         removal = await run.control.unless_stopped(_verify_already_gone(run, planned, listed))

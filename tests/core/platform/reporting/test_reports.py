@@ -162,6 +162,18 @@ def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
     )
 
 
+def test_a_missing_right_is_a_reason_of_its_own() -> None:
+    denied = replace(state(Health.UNKNOWN), missing_right="user bob may not get pods in namespace a")
+    looked = FinalState(snapshot(ceph=denied, postgres=replace(denied, health=Health.DEGRADED)))
+    report = reports.validate_report(replace(RUN, action=Action.VALIDATE), SMALL, ["ceph", "postgres"], looked, ())
+    assert [(each.name, each.reason) for each in report.failures] == [
+        ("ceph", "RightMissing"),
+        ("postgres", "Degraded"),
+    ]
+    assert report.failures[0].detail == "it is Unknown: user bob may not get pods in namespace a"
+    assert report.recommendations[1].command == "windlass rbac --for validate"
+
+
 @pytest.mark.parametrize(
     ("action", "scope", "command"),
     [
