@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,7 @@ from windlass.kube.redactions import Redactor
 from windlass.kube.transport.calls import CallSender
 from windlass.kube.transport.retries import retry_after
 from windlass.kube.transport.transports import Response
+from windlass.lua.worker_process import BrokenAnswer, read_answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -93,6 +95,17 @@ def _decode_plan(content: bytes) -> object:
     return type(parse_plan(content, PLAN_HEADER, "fuzz")).__name__
 
 
+def _decode_lua_answer(content: bytes) -> object:
+    async def read() -> object:
+        stream = asyncio.StreamReader()
+        stream.feed_data(content)
+        stream.feed_eof()
+        answer = await read_answer(stream)
+        return [type(text).__name__ for text in astuple(answer)], answer.status[:9]
+
+    return asyncio.run(read())
+
+
 DECODERS: dict[str, Decoder] = {
     "kubeconfig": (_decode_kubeconfig, InvalidInput),
     "yaml": (_decode_yaml, InvalidInput),
@@ -102,4 +115,5 @@ DECODERS: dict[str, Decoder] = {
     "application": (_decode_application, KubeError),
     "exec-credential": (_decode_exec_credential, KubeError),
     "plan": (_decode_plan, InvalidInput),
+    "lua-answer": (_decode_lua_answer, BrokenAnswer),
 }

@@ -164,7 +164,7 @@ async def test_an_answer_that_no_worker_sends_is_not_read(
     program = tmp_path / "program.py"
     program.write_text("import sys; sys.stdout.buffer.write(b'\\xff' * 100); sys.stdout.flush(); sys.stdin.read()")
     monkeypatch.setattr(worker_process, "PROGRAM", program)
-    assert (await worker.run(GOOD, {})).error == "the process it ran in ended without an answer"
+    assert (await worker.run(GOOD, {})).error == worker_process.NOT_AN_ANSWER
 
 
 async def test_an_orphan_ends_by_itself() -> None:
@@ -179,3 +179,37 @@ async def test_an_orphan_ends_by_itself() -> None:
     process.stdin.write(len(request).to_bytes(4) + request)
     async with asyncio.timeout(20):
         assert await process.wait() == -signal.SIGALRM
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", worker_process.NO_ANSWER),
+        (b"\x00\x00\x00\x05{}", worker_process.NO_ANSWER),
+        (b"\x7f\xff\xff\xff{}", worker_process.NOT_AN_ANSWER),
+        (b"\x00\x00\x00\x02[]", worker_process.NOT_AN_ANSWER),
+        (b"\x00\x00\x00\x0c" + b'{"status":1}', worker_process.NOT_AN_ANSWER),
+        (b"\x00\x00\x00\x01\xff", worker_process.NOT_AN_ANSWER),
+        (b"\x00\x00\xff\xff" + b"[" * 0xFFFF, worker_process.NOT_AN_ANSWER),
+    ],
+)
+async def test_what_is_no_answer_is_our_error(content: bytes, problem: str) -> None:
+    stream = asyncio.StreamReader()
+    stream.feed_data(content)
+    stream.feed_eof()
+    with pytest.raises(worker_process.BrokenAnswer) as info:
+        await worker_process.read_answer(stream)
+    assert info.value.what == problem
+
+
+async def test_a_process_that_was_taken_over_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It says that it is ready, and then sends something else; the next script gets a process of its own."""
+    hostile = tmp_path / "hostile.py"
+    hostile.write_text(
+        "import sys\nsys.stdout.buffer.write(b'\\0\\0\\0\\2{}\\0\\0\\0\\2[]')\nsys.stdout.flush()\nsys.stdin.read()\n"
+    )
+    async with LuaWorker(timedelta(seconds=20)) as worker:
+        monkeypatch.setattr(worker_process, "PROGRAM", hostile)
+        assert (await worker.run(GOOD, {})).error == worker_process.NOT_AN_ANSWER
+        monkeypatch.undo()
+        assert await worker.run(GOOD, {"name": "a"}) == ScriptResult("Healthy", "a")

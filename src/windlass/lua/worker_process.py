@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from windlass.errors import WindlassError
+
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from types import TracebackType
@@ -25,6 +27,8 @@ MAX_RESPONSE_BYTES = 1 << 20  # the worker cuts texts to a fraction of it; only 
 RUN_TIMEOUT = timedelta(seconds=2)  # a health check normally takes less than a millisecond
 MAX_TIMEOUTS = 2  # not 1: a single timeout may be caused by a busy host
 START_TIMEOUT = timedelta(seconds=20)
+NO_ANSWER = "the process it ran in ended without an answer"
+NOT_AN_ANSWER = "the process it ran in sent what is no answer"
 KILL_TIMEOUT = timedelta(seconds=5)  # a killed process normally exits much sooner
 
 
@@ -35,6 +39,13 @@ class ScriptResult:
     status: str = ""
     message: str = ""
     error: str = ""
+
+
+_ANSWER_DECODER = msgspec.json.Decoder(ScriptResult)
+
+
+class BrokenAnswer(WindlassError):
+    """The process that runs a script sent no answer, or something else."""
 
 
 class LuaWorker:
@@ -71,8 +82,8 @@ class LuaWorker:
                 return timed_out
             except OSError as error:
                 return ScriptResult(error=f"there is no process to run it in: {error.strerror or type(error).__name__}")
-            except EOFError:
-                return ScriptResult(error="the process it ran in ended without an answer")
+            except BrokenAnswer as error:
+                return ScriptResult(error=error.what)
 
     async def _request(self, script: str, resource: dict[str, Any]) -> ScriptResult:
         try:
@@ -91,9 +102,9 @@ class LuaWorker:
         )
         try:
             async with asyncio.timeout(START_TIMEOUT.total_seconds()):
-                await _read_response(process)
+                await _read_answer_of(process)
         except TimeoutError:
-            raise EOFError from None
+            raise BrokenAnswer(NO_ANSWER) from None
         return process
 
     async def close(self) -> None:
@@ -115,12 +126,22 @@ async def _exchange(process: Process, content: bytes) -> ScriptResult:
     assert process.stdin is not None
     process.stdin.write(len(content).to_bytes(HEADER_SIZE) + content)
     await process.stdin.drain()
-    return msgspec.convert(await _read_response(process), ScriptResult)
+    return await _read_answer_of(process)
 
 
-async def _read_response(process: Process) -> Any:
+async def _read_answer_of(process: Process) -> ScriptResult:
     assert process.stdout is not None
-    length = int.from_bytes(await process.stdout.readexactly(HEADER_SIZE))
-    if length > MAX_RESPONSE_BYTES:
-        raise EOFError
-    return msgspec.json.decode(await process.stdout.readexactly(length))
+    return await read_answer(process.stdout)
+
+
+async def read_answer(stream: asyncio.StreamReader) -> ScriptResult:
+    """The next answer of the process, which a script may have taken over. Raises `BrokenAnswer` and nothing else."""
+    try:
+        length = int.from_bytes(await stream.readexactly(HEADER_SIZE))
+        if length > MAX_RESPONSE_BYTES:
+            raise BrokenAnswer(NOT_AN_ANSWER)
+        return _ANSWER_DECODER.decode(await stream.readexactly(length))
+    except EOFError:
+        raise BrokenAnswer(NO_ANSWER) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BrokenAnswer(NOT_AN_ANSWER) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd import root_application
-from windlass.argo.cd.application_resources import kinds_with_health, parse_own_state
+from windlass.argo.cd.application_resources import illegal_rows, kinds_with_health, parse_own_state
 from windlass.argo.cd.applications import (
     APPLICATIONS,
     GROUP,
@@ -240,7 +240,7 @@ def annotated_dependencies(
 
 def illegal_row_notices(applications: Iterable[Application]) -> list[str]:
     """How much of the statuses was left out, if anything was."""
-    dropped = sum(each.status.illegal_rows for each in applications if each.status)
+    dropped = sum(map(illegal_rows, applications))
     return [ILLEGAL_ROWS_NOTICE.format(dropped)] if dropped else []
 
 

@@ -277,8 +277,7 @@ def test_the_run_id_of_the_operation_before_is_not_that_of_another_clients_opera
     "text", ["x\x1b[31m\u202e\ny" * 9_999, "two\nlines", "\ud800"], ids=["long", "lines", "surrogate"]
 )
 def test_each_message_of_argo_cd_is_short_and_printable(text: str) -> None:
-    rows = [{"kind": "Job", "name": "a", "status": "SyncFailed", "message": text}]
-    state = {"phase": "Failed", "message": text, "syncResult": {"resources": rows}}
+    state = {"phase": "Failed", "message": text}
     initiator = {"operation": {"initiatedBy": {"username": text}}}
     status = {
         "health": {"status": "Degraded", "message": text},
@@ -288,9 +287,8 @@ def test_each_message_of_argo_cd_is_short_and_printable(text: str) -> None:
     application = typed_object({"metadata": {}, "status": status}, Application)
     shown = application.state
     assert shown.operation is not None
-    [(_, _, row)] = application_resources.failed_resources(application)
     [condition] = shown.conditions
-    texts = (shown.health_message, shown.operation.message, shown.operation.started_by, row, *astuple(condition))
+    texts = (shown.health_message, shown.operation.message, shown.operation.started_by, *astuple(condition))
     for each in texts:
         assert each.isprintable()
         assert len(each) < MAX_MESSAGE_LENGTH + 4

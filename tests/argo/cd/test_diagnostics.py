@@ -117,8 +117,11 @@ def test_an_answer_that_no_server_sends_is_said_and_no_more(answers: list[Any]) 
 
 
 def test_the_lines_about_one_application_are_limited() -> None:
-    conditions = [{"type": "SyncError", "message": f"{number} " + "x" * 9_999} for number in range(9_999)]
-    application = typed_object({"metadata": {}, "status": {"conditions": conditions}}, Application)
+    text = "\x1b[31mx\u202e\n" * 9_999
+    conditions = [{"type": "SyncError", "message": f"{number} {text}"} for number in range(5)]
+    rows = [{"kind": "Job", "name": f"n{number}", "status": "SyncFailed", "message": text} for number in range(9_999)]
+    status = {"conditions": conditions, "operationState": {"phase": "Failed", "syncResult": {"resources": rows}}}
+    application = typed_object({"metadata": {}, "status": status}, Application)
     lines, _ = ask([], lambda kube: diagnose_application(kube, application))
-    assert len(lines) == MAX_LINES
-    assert all(len(line) <= MAX_LINE_LENGTH + 1 for line in lines)
+    assert len(lines) == MAX_LINES // 2
+    assert all(len(line) <= MAX_LINE_LENGTH + 1 and line.isprintable() for line in lines)

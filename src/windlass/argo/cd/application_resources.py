@@ -35,13 +35,18 @@ def kinds_with_health(application: Application) -> frozenset[ResourceKind]:
 def desired_resources(application: Application) -> Iterator[ManagedResource]:
     """Managed resources that are part of the desired state: neither hooks nor resources to be pruned."""
     rows = (application.status or _NO_STATUS).resources or ()
-    return (row for row in rows if row.kind and row.name and not row.hook and not row.requires_pruning)
+    return (row for row in rows if row.kind and row.name and not row.hook and not row.requires_pruning and row.is_legal)
+
+
+def illegal_rows(application: Application) -> int:
+    """How many resources of the status cannot be the address of an object; they are left out."""
+    return sum(not row.is_legal for row in (application.status or _NO_STATUS).resources or ())
 
 
 def child_applications(application: Application) -> Iterator[tuple[ObjectKey, bool]]:
     """Keys of the Applications that this one defines, each with whether it is in sync with its definition."""
     for row in (application.status or _NO_STATUS).resources or ():
-        if _is_application(row) and not row.requires_pruning:
+        if _is_application(row) and not row.requires_pruning and row.is_legal:
             namespace = row.namespace or application.metadata.namespace
             yield (namespace, row.name or ""), row.status == SyncStatus.SYNCED
 
@@ -60,13 +65,16 @@ class DefinedObject(NamedTuple):
 def defined_objects(application: Application) -> Iterator[DefinedObject]:
     for row in (application.status or _NO_STATUS).resources or ():
         if row.group == APPLICATIONS.group and row.kind in {APPLICATIONS.kind, "ApplicationSet"} and not row.hook:
+            if not row.is_legal:
+                continue
             namespace, is_in_sync = row.namespace or application.metadata.namespace, row.status == SyncStatus.SYNCED
             yield DefinedObject(row.kind, namespace, row.name or "", is_in_sync, bool(row.requires_pruning))
 
 
 def out_of_sync_resources(application: Application, *, exclude: Container[ObjectKey]) -> list[RawObject]:
     """OutOfSync resources in the format of an operation's `resources`, without the Applications in `exclude`."""
-    rows = (row for row in (application.status or _NO_STATUS).resources or () if row.status == SyncStatus.OUT_OF_SYNC)
+    rows = (application.status or _NO_STATUS).resources or ()
+    rows = [row for row in rows if row.status == SyncStatus.OUT_OF_SYNC and row.is_legal]
     default_namespace = application.metadata.namespace
     return [
         _operation_resource(row)
@@ -123,7 +131,7 @@ def resource_addresses(application: Application) -> list[ResourceAddress]:
     return [
         ResourceAddress(row.group or "", row.kind or "", row.namespace or "", row.name or "")
         for row in rows
-        if row.name
+        if row.name and row.is_legal
     ]
 
 
@@ -132,12 +140,15 @@ def failed_resources(application: Application) -> Iterator[tuple[str, str, str]]
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     for row in (result.resources if result else None) or ():
-        if row.status == "SyncFailed":
+        if row.status == "SyncFailed" and row.is_legal:
             yield row.kind or "", row.name or "", row.message or ""
 
 
 def child_sync_result(application: Application, child: ObjectKey) -> tuple[str, str]:
-    """Status and message of a child Application in the last operation's result; both empty if it is not listed."""
+    """Status and message of a child Application in the last operation's result; both empty if it is not listed.
+
+    The message is as Argo CD wrote it: of any length.
+    """
     state = (application.status or _NO_STATUS).operation_state
     result = state.sync_result if state else None
     for row in (result.resources if result else None) or ():

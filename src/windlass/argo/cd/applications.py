@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-from msgspec.structs import force_setattr
 
 from windlass.core.platform.model.health import parse_health
 from windlass.core.platform.model.snapshots import (
@@ -128,7 +127,7 @@ class _RequestedOperation(_AppStruct, frozen=True, gc=False):
 
 
 class ResourceRow(_AppStruct, frozen=True, gc=False):
-    """A row about an object. A row that cannot be the address of one is dropped when it is decoded."""
+    """A row about an object; one that cannot be the address of an object is left out by all that read addresses."""
 
     group: str | None = None
     version: str | None = None
@@ -143,15 +142,12 @@ class ResourceRow(_AppStruct, frozen=True, gc=False):
 
 class ResourceResult(ResourceRow, frozen=True, gc=False):
     status: str | None = None
-    message: Message | None = None
+    message: str | None = None  # not a `Message`: an operation has hundreds, of which hardly any is shown
     hook_type: str | None = None
 
 
 class _SyncResult(_RevisionFields, frozen=True, gc=False):
     resources: list[ResourceResult] | None = None
-
-    def __post_init__(self) -> None:
-        force_setattr(self, "resources", [row for row in self.resources or () if row.is_legal])
 
 
 class _OperationState(_AppStruct, frozen=True, gc=False):
@@ -190,12 +186,6 @@ class _AppStatus(_AppStruct, frozen=True, gc=False):
     history: list[_HistoryEntry] | None = None
     resources: list[ManagedResource] | None = None
     resource_health_source: str | None = None
-    illegal_rows: int = 0  # how many resources were dropped, whatever the answer says
-
-    def __post_init__(self) -> None:
-        rows = [row for row in self.resources or () if row.is_legal]
-        force_setattr(self, "illegal_rows", len(self.resources or ()) - len(rows))
-        force_setattr(self, "resources", rows)
 
 
 _NO_STATUS = _AppStatus()
@@ -315,7 +305,7 @@ def _parse_operation(state: _OperationState | None, *, hooks_are_internal: bool)
     is_over = phase not in RUNNING_PHASES
     # Until an operation finishes, message and result are those of the previous operation.
     result = (state.sync_result if is_over else None) or _SyncResult()
-    hook_results = (row for row in result.resources or () if row.hook_type)
+    hook_results = (row for row in result.resources or () if row.hook_type and row.is_legal)
     return Operation(
         phase=phase,
         started_at=_parse_time(state.started_at) or MIN_TIME,

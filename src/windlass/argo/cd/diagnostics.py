@@ -38,7 +38,7 @@ WORKLOADS = {
 
 
 async def diagnose_application(reader: KubeReader, application: Application) -> tuple[str, ...]:
-    lines = list(islice(_argocd_problems(application), MAX_LINES))
+    lines = list(islice(_argocd_problems(application), MAX_LINES // 2))  # the workloads have something to say, too
     if not application.state.is_remote:
         try:
             async with asyncio.timeout(DIAGNOSTICS_TIMEOUT):

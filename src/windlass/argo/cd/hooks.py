@@ -46,10 +46,13 @@ def hook_resources(application: Application) -> list[HookResource]:
     state = status.operation_state if status else None
     result = state.sync_result if state else None
     operation_hooks = [
-        _hook_resource(row, row.hook_type) for row in (result.resources if result else None) or () if row.hook_type
+        _hook_resource(row, row.hook_type)
+        for row in (result.resources if result else None) or ()
+        if row.hook_type and row.is_legal
     ]
     known = {row[:-1] for row in operation_hooks}
-    existing = (_hook_resource(row, "") for row in (status.resources if status else None) or () if row.hook)
+    rows = (status.resources if status else None) or ()
+    existing = (_hook_resource(row, "") for row in rows if row.hook and row.is_legal)
     return [*operation_hooks, *(row for row in existing if row[:-1] not in known)]
 
 

@@ -72,7 +72,8 @@ class ParentSync:
                 self._writer.close_request(watch.current, self._run_id)
         self._results |= dict.fromkeys(batch)
         for child in children:
-            failure = result if isinstance(result, str) else _child_failure(result, child)
+            shorten = self._writer.client.redactor.message
+            failure = result if isinstance(result, str) else shorten(_child_failure(result, child))
             self._results[child] = f"{'/'.join(parent_key)}, which defines it: {failure}" if failure else ""
             if not failure:
                 self.synced_children.add(child)

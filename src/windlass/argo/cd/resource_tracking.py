@@ -42,7 +42,11 @@ def instance_name(key: ObjectKey, argocd_namespace: str) -> str:
 
 def managed_resource_keys(application: Application) -> frozenset[ResourceKey]:
     rows = (application.status.resources if application.status else None) or ()
-    return frozenset(ResourceKey(row.group or "", row.kind or "", row.namespace or "", row.name or "") for row in rows)
+    return frozenset(
+        ResourceKey(row.group or "", row.kind or "", row.namespace or "", row.name or "")
+        for row in rows
+        if row.is_legal
+    )
 
 
 def has_cascade_finalizer(application: Application) -> bool:
