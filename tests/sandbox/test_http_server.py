@@ -76,7 +76,7 @@ async def test_a_watch_that_is_cut_is_lost_and_one_whose_reader_goes_is_forgotte
 
 async def test_rights_are_enforced_where_asked() -> None:
     async with client(user=UserInfo("jane"), enforce_rbac=True) as (_, kube):
-        with pytest.raises(Forbidden, match='User "jane" cannot list resource "configmaps"'):
+        with pytest.raises(Forbidden, match="user jane may not list configmaps in namespace default"):
             await kube.list(HERE)
     async with client(user=UserInfo("jane")) as (_, kube):
         assert (await kube.list(HERE)).items

@@ -40,7 +40,7 @@ PLATFORMS = ("deploy", "teardown", "validate", "plan", "lint", "graph", "rehears
 SET = (*LIMITED, "lint", "graph", "rehearse", "config")
 """Actions that read the table of settings, and with it every variable."""
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
-USUALLY = {"wait": "web"}
+USUALLY = {"wait": "web", "rbac": "--for deploy"}
 """What an action cannot do without, besides a platform."""
 
 
@@ -82,6 +82,7 @@ FOR_EVERY_ACTION = (
     *(Row(action, "SIGTERM at an import of its own", 1, says="interrupted", given=shadowed("yaml", KILL))
       for action in ("lint", "demo")),
     Row("graph", "SIGTERM when all is done", 0, says="waves", given=shadowed("sitecustomize", LATE)),
+    Row("rbac", "the rights of an action", 0, "--for deploy", "kind: Role"),
     *(wrong(action, "an unknown option", "--no-such", "No such option") for action in ACTIONS),
     *(wrong(action, "an argument too many", "a b", "unexpected extra argument") for action in ACTIONS),
     *(Row(action, "the output cannot be written", 1, says="the output cannot be written: No space left",

@@ -144,7 +144,7 @@ class _SyncAttempt:
         self._node_keys = steps.node_keys
         self._approval = steps.context.approval
         self._last_wait: tuple[str, str] = ("", "")
-        self._started = self._context.now()
+        self._started = self._parent_was_whole = self._context.now()
 
     async def run(self, previous: Failed | None) -> Open | Failed:
         """Make one attempt, after one that failed or as the first."""
@@ -265,10 +265,11 @@ class _SyncAttempt:
                 return Failed(Reason.OPERATION_FAILED, failure) if failure else None
 
     def _parent_failure(self, snapshot: Snapshot) -> Failed | None:
-        """Failure if its parent is broken after the grace period, in which that may resolve."""
-        if self._context.now() - self._started < self._node.timing.degraded_grace:
-            return None
-        return definition_failure(self._node.name, replace(snapshot, has_all_definitions=False))
+        """Failure if its parent has been broken for the grace period, in which that may resolve."""
+        failed = definition_failure(self._node.name, replace(snapshot, has_all_definitions=False))
+        if failed is None:
+            self._parent_was_whole = self._context.now()
+        return failed if self._context.now() - self._parent_was_whole >= self._node.timing.degraded_grace else None
 
     async def _sync(self, watch: ApplicationWatch, *, is_overtaken: bool) -> Open | Failed:
         """Request a sync, if needed, as soon as no other operation is pending; then wait for the gate."""
