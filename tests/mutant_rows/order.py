@@ -8,6 +8,7 @@ DEPENDENCIES, PLANS = "operations/test_dependency_checks.py", "core/platform/pla
 THIRD_PARTIES, ENDED = "operations/test_takeovers.py", "operations/test_ended_operations.py"
 OWN, TAKEOVERS = "core/platform/test_own_operations.py", "core/platform/takeovers.py"
 LOCK, STEP, LEASE = "operations/run/test_run_lock.py", "argo/cd/test_sync_step.py", "kube/leases.py"
+ASSESSED = "operations/run/assessed_states.py"
 GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 
 ORDER_MUTANTS = (
@@ -15,6 +16,18 @@ ORDER_MUTANTS = (
         "a dependency is judged once", "INV-1", "core/platform/rechecks.py",
         "    return {name: recheck.closed for name, recheck in rechecks.items() if recheck.closed is not None}",
         "    return {}",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "objects of a dependency are not read at a start", "INV-1", ASSESSED,
+        "ObjectCheck(application, application.state, self.platform.applications[name].critical)",
+        "ObjectCheck(application, application.state, False)",
+        DEPENDENCIES,
+    ),
+    Mutant(
+        "objects of a dependency are read once", "INV-1", ASSESSED,
+        "            is_read = name in self._assessed and self._assessed[name][0] >= oldest",
+        "            is_read = name in self._assessed",
         DEPENDENCIES,
     ),
     Mutant(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.operations.test_deploy import patient, results, root_operations
 from tests.simulation.play import Ended, Play, acted
-from tests.simulation.scenarios import APPLICATIONS, Act, Scenario, newer, told
+from tests.simulation.scenarios import APPLICATIONS, Act, Event, Scenario, newer, told
 from tests.simulation.witnesses import LEASES
 from windlass.argo.cd.root_application import NAME as ROOT
 from windlass.core.platform.events import NodeWaiting
@@ -208,3 +208,61 @@ def test_a_need_outside_the_scope_is_checked_again_under_the_lock() -> None:
 
     first = told("c: a")
     acted(replace(first, commits=(first.commits[0], newer(first.commits[0], "c"))), work)
+
+
+CRITICAL_FORK = "d: a b; c: a b; e: a; a*"
+"""`a` is critical and ready at once, `b` after half a minute; `e` starts first, `c` and `d` start together."""
+DEPLOYMENTS = "deployments.apps"
+
+
+def critical_fork(text: str = CRITICAL_FORK) -> Scenario:
+    return patient(told(text, parts={"a": {"kind": "Deployment"}, "b": SLOW}), health=timedelta(seconds=60))
+
+
+async def break_unseen(play: Play, name: str) -> None:
+    """Its pods are not ready any more, and Argo CD goes on showing it as Healthy."""
+    play.argocd.health_overrides[name] = "Healthy"
+    await play.events.play(Event(0, "outage", name, 1000.0))
+
+
+def object_reads(play: Play, run: Ended) -> list[datetime]:
+    """When the run has read Deployments."""
+    rows = [row for row in play.journal.entries if row.kind == DEPLOYMENTS and row.agent == run.run_id]
+    return [datetime.fromisoformat(row.time) for row in rows if not row.is_write]
+
+
+def test_the_objects_of_a_critical_dependency_are_read_again_when_a_dependent_starts() -> None:
+    async def work(play: Play) -> None:
+        ended = await run_beside(play, Act(), (15, break_unseen(play, "a")))
+        assert results(ended.report) == {
+            "a": "failed",
+            "b": "succeeded",
+            "c": "skipped",
+            "d": "skipped",
+            "e": "succeeded",
+        }
+        assert set(synced(play, ended)) == {"a", "b", "e"}
+        waits = [each.detail for each in ended.events if isinstance(each, NodeWaiting) and each.name == "c"]
+        assert waits[0] == "it depends on a: it is Progressing: Deployment default/a: 0 of 1 are there"
+
+    acted(critical_fork(), work)
+
+
+def test_dependents_that_start_together_share_one_read_of_the_objects() -> None:
+    async def work(play: Play) -> None:
+        ended = await play.run(Act())
+        assert set(results(ended.report).values()) == {"succeeded"}
+        requested = [datetime.fromisoformat(row.time) for row in ended.writes if row.name in {"c", "d"}]
+        reads = [at for at in object_reads(play, ended) if min(requested) - timedelta(seconds=5) < at <= max(requested)]
+        assert 1 <= len(reads) <= 2, "one before their definitions are synced, one before they are"
+
+    acted(critical_fork(), work)
+
+
+def test_no_objects_are_read_of_dependencies_that_are_not_critical() -> None:
+    async def work(play: Play) -> None:
+        ended = await play.run(Act())
+        assert set(results(ended.report).values()) == {"succeeded"}
+        assert not object_reads(play, ended)
+
+    acted(critical_fork("d: a b; c: a b"), work)

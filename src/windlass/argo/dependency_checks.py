@@ -11,7 +11,7 @@ from windlass.core.platform.gate_values import Failed, Open, Reason, Wait
 from windlass.core.platform.rechecks import Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     from windlass.core.platform.gate_values import RefreshNeeded
@@ -30,8 +30,8 @@ class DependencyChecks:
     run_id: str
     opened: dict[str, NodeState]
     """The state on which the gate of a node opened; for an unchanged node, that of the plan."""
-    read_state: Callable[[str], Awaitable[NodeState | None]]
-    """The state of a node now."""
+    read_states: Callable[[Collection[str]], Awaitable[Mapping[str, NodeState | None]]]
+    """The states of nodes now, by the assessment that opens gates."""
     clock: Clock
     now: Callable[[], datetime]
 
@@ -71,5 +71,4 @@ class DependencyChecks:
         return {name: Recheck(nodes[name].timing, self.run_id, self.opened.get(name)) for name in names}
 
     async def _observe(self, checked: Mapping[str, Recheck]) -> dict[str, Recheck]:
-        states = {name: await self.read_state(name) for name in checked}
-        return rechecks.observe_all(checked, states, self.now())
+        return rechecks.observe_all(checked, await self.read_states(checked), self.now())

@@ -34,6 +34,7 @@ from windlass.operations.object_health import application_assessment, assess_sna
 from windlass.operations.observation import check_argocd_namespace
 from windlass.operations.planner import annotated_platform, check_approved_plan, summarize_run
 from windlass.operations.run import run_lock
+from windlass.operations.run.assessed_states import AssessedStates
 from windlass.operations.run.context import Stopped
 from windlass.operations.run.lifecycle import Run
 from windlass.operations.run.run_lock import LockPatience
@@ -245,9 +246,7 @@ async def _sync_applications(
         failures=planned.plan.failures,
         outdated_parents=planned.plan.outdated_parents,
         observe_definitions=run.live.observe_definitions,
-        dependencies=DependencyChecks(
-            planned.platform, context.run_id, opened, run.live.read_state, context.clock, context.cluster.now
-        ),
+        dependencies=_dependency_checks(run, planned, opened),
         approval=_approval(run, planned),
     )
     hooks = RunHooks(SyncSteps(sync_context).execute, context.cluster.now, control.emit, control.stop, control.fail)
@@ -256,6 +255,12 @@ async def _sync_applications(
     finally:
         await run.live.end_operations(writer)
     return tuple(({each.name: each for each in _unchanged_outcomes(planned)} | outcomes).values())
+
+
+def _dependency_checks(run: Run, planned: PlannedRun, opened: dict[str, NodeState]) -> DependencyChecks:
+    cluster, platform = run.context.cluster, planned.platform
+    read_states = AssessedStates(cluster, run.live, platform).read
+    return DependencyChecks(platform, run.context.run_id, opened, read_states, run.context.clock, cluster.now)
 
 
 def _approval(run: Run, planned: PlannedRun) -> RunApproval | None:

@@ -79,7 +79,7 @@ def application_assessment(
     cluster: ObservedCluster, platform: Platform
 ) -> Callable[[ApplicationNode, Application, ApplicationState], Awaitable[ApplicationState]]:
     """The assessment of one Application, for its gate."""
-    exclude = _node_keys(platform, cluster.argocd_namespace)
+    exclude = node_keys(platform, cluster.argocd_namespace)
 
     async def assess(node: ApplicationNode, application: Application, state: ApplicationState) -> ApplicationState:
         checks = {node.name: ObjectCheck(application, state, node.critical)}
@@ -97,12 +97,12 @@ async def assess_snapshot(
         state, application = snapshot.states.get(name), observation.applications.get(name)
         if application is not None and isinstance(state, ApplicationState):
             checks[name] = ObjectCheck(application, state, platform.applications[name].critical)
-    findings = await check_objects(cluster, checks, _node_keys(platform, cluster.argocd_namespace))
+    findings = await check_objects(cluster, checks, node_keys(platform, cluster.argocd_namespace))
     states = {**snapshot.states, **{name: each.state for name, each in findings.items()}}
     return replace(snapshot, states=states), {name: each.unhealthy for name, each in findings.items()}
 
 
-def _node_keys(platform: Platform, argocd_namespace: str) -> frozenset[ObjectKey]:
+def node_keys(platform: Platform, argocd_namespace: str) -> frozenset[ObjectKey]:
     """The Applications that are nodes and assessed on their own: no parent is as unhealthy as its worst child."""
     targets = (node.target for node in platform.applications.values())
     return frozenset(target.key(argocd_namespace) for target in targets if isinstance(target, ApplicationRef))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.argo.cd.applications import Application, ObjectKey
     from windlass.core.platform.model.applications import Platform, ResourceRef
-    from windlass.core.platform.model.snapshots import NodeState, ResourceState
+    from windlass.core.platform.model.snapshots import ResourceState
     from windlass.operations.observation import Observation
     from windlass.operations.run.context import RunContext
 
@@ -87,13 +87,12 @@ class LiveApplications:
     def root(self) -> Application | None:
         return self.applications.view.get((self._context.argocd_namespace, root_application.NAME))
 
-    async def read_state(self, name: str) -> NodeState | None:
-        """The state of a node now: as the watch shows it, or read if it is an object other than an Application."""
+    def find_application(self, name: str) -> Application | None:
+        """The Application of a node as the watch shows it; `None` if there is none or the node is another object."""
         target = self._platform.applications[name].target
         if not isinstance(target, ApplicationRef):
-            return await self.read_resource(target)
-        application = self.applications.view.get(target.key(self._context.argocd_namespace))
-        return application.state if application is not None else None
+            return None
+        return self.applications.view.get(target.key(self._context.argocd_namespace))
 
     async def read_resource(self, ref: ResourceRef) -> ResourceState | None:
         return await read_resource_state(self._cluster, ref)
@@ -154,10 +153,7 @@ class LiveApplications:
 
     async def _diagnose(self, names: Collection[str], diagnostics: dict[str, tuple[str, ...]]) -> None:
         for name in names:
-            target = self._platform.applications[name].target
-            if not isinstance(target, ApplicationRef):
-                continue
-            application = self.applications.view.get(target.key(self._context.argocd_namespace))
+            application = self.find_application(name)
             if application is not None:
                 diagnostics[name] = await diagnose_application(self._cluster.reader, application)
 
