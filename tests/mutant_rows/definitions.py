@@ -9,6 +9,22 @@ NESTED = "operations/test_nested_parents.py"
 
 DEFINITION_MUTANTS = (
     Mutant(
+        "a root without nodes is believed",
+        "INV-4",
+        "operations/run/live_applications.py",
+        "        keys.add((self._context.argocd_namespace, root_application.NAME))",
+        "        pass",
+        PARENTS,
+    ),
+    Mutant(
+        "parents are not judged at the end",
+        "INV-4",
+        "operations/deploy.py",
+        "        checked = rechecks.observe_definitions(checked, undefined, snapshot.taken_at)",
+        "        pass",
+        PARENTS,
+    ),
+    Mutant(
         "a chart version of two parts is a range",
         "INV-6",
         "core/platform/model/snapshots.py",

@@ -11,6 +11,8 @@ from tests.operations.clusters import after, begin, cluster
 from tests.run_contexts import run_context
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import URL, application, config
+from tests.simulation.play import Play, acted
+from tests.simulation.scenarios import Act, Event, told
 from windlass.argo.cd.root_application import NAME, RootApplication, RootLabelMissing
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.reporting.reports import Action
@@ -240,6 +242,36 @@ def test_what_left_git_is_not_defined() -> None:
             assert checked.summary.exit_code == 2
 
     clusters.run(main())
+
+
+def test_a_root_that_defines_no_node_is_compared_again_before_it_is_believed() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            platform = builders.platform("next: web; web:")
+            repository = await begin(w, {**CHART, **FILES})
+            report = await deployed(w, platform, root=ROOT)
+            assert {each.reason for each in report.failures} == {"NotDefined"}
+            repository.push({**CHART, **CHILDREN, **FILES})
+            report = await deployed(w, platform, "run-2", root=ROOT)
+            assert results(report) == {"web": "succeeded", "next": "succeeded"}
+
+    clusters.run(main())
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(50, 0), (2000, 1)])
+def test_a_root_that_cannot_be_rendered_at_the_end_of_a_run_fails_it_after_the_grace_period(
+    seconds: float, code: int
+) -> None:
+    """As `validate` right after the run would: applications are synced to a commit, the root follows a branch."""
+
+    async def work(play: Play) -> None:
+        ended = await play.run(Act(events=(Event(5.0, "git-down", seconds=seconds),)))
+        assert ended.report is not None
+        assert ended.report.summary.exit_code == code, ended.report.failures
+        causes = {"argocd/platform-root": "ParentBroken"} if code else {}
+        assert {each.name: each.reason for each in ended.report.failures} == causes
+
+    acted(told("b: a", parts={"a": {"kind": "Deployment", "ready_after": 30.0}}, validates=True), work)
 
 
 def test_what_nothing_defines_is_said_at_once() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]
 CONTESTED_ROUNDS = 300
+DELETING: Body = {"metadata": {"deletionTimestamp": "now"}}
 
 
 class SimulatedRepository(MemoryRepository):
@@ -79,9 +80,17 @@ class Events:
         play.argocd.dropped_updates.clear()
         if self._root_before is not None:
             await self._restore_root(self._root_before)
+        if scenario.parent == "set":
+            await self._await_generated()
         for part in () if scenario.has_root or scenario.parent else scenario.commits[0].values():
             wanted = scenario.application(part, "main")
             await self._restore(part.name, wanted)
+
+    async def _await_generated(self) -> None:
+        """The ApplicationSet creates again what was deleted; no run can know that it will."""
+        names = self._play.scenario.commits[0]
+        while any((self._application(name) or DELETING)["metadata"].get("deletionTimestamp") for name in names):
+            await self._play.sandbox.clock.sleep(1.0)
 
     async def _restore(self, name: str, wanted: Body) -> None:
         found = self._application(name)

@@ -83,7 +83,10 @@ class RunJudge:
             if count > retries.max_attempts + MOST_RACES:
                 self._note(f"{ended.run_id} requested {count} operations of {name}")
         has_lock = self._witness.lease_deleted is None  # without it a run can end nothing
-        if has_lock and not act.is_disturbed and (pending := self._witness.pending(ended.run_id)):
+        pending = self._witness.pending(ended.run_id)
+        if self._play.argocd.is_paused:  # it cannot do what the run has requested
+            pending = [name for name in pending if not self._witness.is_terminating(name)]
+        if has_lock and not act.is_disturbed and pending:
             self._note(f"{ended.run_id} has ended, and its operation of {', '.join(pending)} goes on")
 
     def _judge_report(self, ended: EndedRun, act: Act, report: Report) -> None:

@@ -241,6 +241,11 @@ class Witness:
         bodies = [(item.name, item.load().get("operation")) for item in listed]
         return [name for name, asked in bodies if asked and run_of(asked) and run_id in {"", run_of(asked)}]
 
+    def is_terminating(self, name: str) -> bool:
+        """Whether the operation of an Application is to be ended."""
+        status = (self._find(APPLICATIONS, name, ARGOCD) or {}).get("status") or {}
+        return bool((status.get("operationState") or {}).get("phase") == "Terminating")
+
     def requests(self, run_id: str) -> Counter[str]:
         """How often a run has requested an operation, by application."""
         return Counter(name for run, name in self.operations if run == run_id and name not in PARENT_NAMES)

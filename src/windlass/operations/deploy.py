@@ -24,9 +24,11 @@ from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.approvals import RunApproval
+from windlass.core.platform.planning.definitions import definition_failures
 from windlass.core.platform.rechecks import Recheck
 from windlass.core.platform.reporting import reports
 from windlass.core.platform.reporting.reports import FinalState
+from windlass.errors import WindlassError
 from windlass.kube import access_reviews
 from windlass.kube.access_reviews import Permission
 from windlass.kube.api_errors import Conflict
@@ -43,7 +45,7 @@ from windlass.orchestrators import embedded
 from windlass.orchestrators.embedded import RunHooks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
     from windlass.argo.cd.application_writer import ApplicationWriter
     from windlass.core.platform.model.snapshots import NodeState, Snapshot
@@ -102,7 +104,7 @@ async def _observe_and_plan(run: Run) -> PlannedRun:
         await _check_before_refresh(run, annotated)
         await run.live.refresh(keys)
     planned = await _plan_when_settled(run, annotated)
-    if _broken_parents(planned):
+    if _broken_parents(planned.plan.failures):
         await _check_before_refresh(run, annotated)
         planned = await _await_parents(run, planned, lambda: _plan_when_settled(run, annotated))
     run.start_phase(RunPhase.PLAN)
@@ -145,23 +147,34 @@ async def _await_parents(run: Run, planned: PlannedRun, replan: Callable[[], Awa
     """
     clock = run.context.clock
     started = clock.monotonic()
-    while broken := _broken_parents(planned):
+    while broken := _broken_parents(planned.plan.failures):
         nodes = [planned.platform.applications[name] for name in planned.plan.failures]
         if clock.monotonic() - started >= max(node.timing.degraded_grace for node in nodes).total_seconds():
             break
         run.control.emit(LogLine(Level.WARN, f"Argo CD cannot render {', '.join(sorted(broken))}: asking again"))
-        await clock.sleep(PARENT_RETRY_INTERVAL)
-        applications = {(each.namespace, each.name): each for each in planned.snapshot.platform_parents}
-        await run.live.refresh(
-            {key for key, each in applications.items() if each.kind == APPLICATIONS.kind and str(each) in broken}
-        )
+        await _compare_parents_again(run, planned.snapshot, broken)
         planned = await replan()
     return planned
 
 
-def _broken_parents(planned: PlannedRun) -> frozenset[str]:
-    failures = planned.plan.failures.values()
-    return frozenset(failed.cause for failed in failures if failed.reason is Reason.PARENT_BROKEN)
+async def _compare_parents_again(run: Run, snapshot: Snapshot, broken: Collection[str]) -> None:
+    await run.context.clock.sleep(PARENT_RETRY_INTERVAL)
+    applications = {(each.namespace, each.name): each for each in snapshot.platform_parents}
+    await run.live.refresh(
+        {key for key, each in applications.items() if each.kind == APPLICATIONS.kind and str(each) in broken}
+    )
+
+
+async def _compare_unless_stopped(run: Run, snapshot: Snapshot, broken: Collection[str]) -> None:
+    try:
+        await run.control.unless_stopped(_compare_parents_again(run, snapshot, broken))
+    except WindlassError:
+        if not run.control.stop.is_set():
+            raise
+
+
+def _broken_parents(failures: Mapping[str, Failed]) -> frozenset[str]:
+    return frozenset(failed.cause for failed in failures.values() if failed.reason is Reason.PARENT_BROKEN)
 
 
 async def _plan_when_met(run: Run, annotated: AnnotatedPlatform) -> PlannedRun:
@@ -271,9 +284,10 @@ def _approval(run: Run, planned: PlannedRun) -> RunApproval | None:
 async def _verify_still_ready(
     run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...], opened: Mapping[str, NodeState]
 ) -> tuple[tuple[Outcome, ...], Snapshot]:
-    """Check at the end of the run that finished applications are as their gates saw them; wait for unhealthy ones.
+    """Check at the end of the run that finished applications are as their gates saw them, and still defined.
 
-    Return the corrected outcomes and the final snapshot.
+    Wait for unhealthy ones, and for parents that Argo CD cannot render. Return the corrected outcomes and the final
+    snapshot.
     """
     nodes, run_id = planned.platform.applications, run.context.run_id
     ready = [each.name for each in outcomes if each.is_successful]
@@ -284,7 +298,9 @@ async def _verify_still_ready(
         observation = await run.live.observe()
         names = () if run.control.stop.is_set() else names_to_assess
         snapshot, _ = await assess_snapshot(run.context.cluster, planned.platform, observation, names)
+        undefined = definition_failures(planned.platform, snapshot, ready)
         checked = rechecks.observe_all(checked, snapshot.states, snapshot.taken_at)
+        checked = rechecks.observe_definitions(checked, undefined, snapshot.taken_at)
         closed_gates = rechecks.closed_gates(checked)
         waiting = {name: each for name, each in closed_gates.items() if not isinstance(each, Failed)}
         if run.control.stop.is_set() or (not waiting and names_to_assess is ready):
@@ -295,7 +311,11 @@ async def _verify_still_ready(
             message = f"its gate had opened, and it is waited for again: {waiting[name].detail}"
             run.control.emit(LogLine(Level.WARN, message, name))
         announced |= waiting.keys()
-        await run.context.clock.sleep(SETTLING_POLL_INTERVAL)
+        broken = _broken_parents({name: failed for name, failed in undefined.items() if name in waiting})
+        if broken:
+            await _compare_unless_stopped(run, snapshot, broken)
+        else:
+            await run.context.clock.sleep(SETTLING_POLL_INTERVAL)
     corrected = tuple(rechecks.apply_final_check(each, closed_gates.get(each.name)) for each in outcomes)
     for each in corrected:
         if each.name in closed_gates:

@@ -102,6 +102,23 @@ def test_a_child_that_is_deleted_comes_back_and_one_that_is_changed_is_put_right
     run(main())
 
 
+def test_a_child_that_came_back_before_argo_cd_saw_it_go_can_be_deleted_again() -> None:
+    async def main() -> None:
+        async with world() as w:
+            w.argocd.lag = 2.0
+            await begin(w, FILES, application_set())
+            await after(5)
+            calls, uids = w.sandbox.client(), set[str]()
+            for _ in range(3):
+                uids.add((await calls.get(APPS, "one", "argocd"))["metadata"]["uid"])
+                await calls.delete(APPS, "one", "argocd")
+                await after(20)
+            assert (await calls.get(APPS, "one", "argocd"))["metadata"]["uid"] not in uids
+            assert len(uids) == 3
+
+    run(main())
+
+
 @pytest.mark.parametrize(
     ("policy", "propagation", "apps", "maps"),
     [

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.core.platform import gates, takeovers
-from windlass.core.platform.gate_values import Failed, Open, Reason
+from windlass.core.platform.gate_values import Failed, Open, Reason, Wait
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ApplicationState, SyncStatus
 from windlass.core.platform.outcomes import Outcome, Result
@@ -42,6 +42,8 @@ class Recheck:
     """What is wrong with it now; `None` if it is as it should be."""
     state: NodeState | None = None
     """The state that was seen last."""
+    undefined_since: datetime | None = None
+    """Since when its definition is not known; `None` if it is."""
 
     def observe(self, state: NodeState | None, now: datetime) -> Recheck:
         """The recheck after one more look."""
@@ -49,7 +51,7 @@ class Recheck:
         if isinstance(self.opened, ApplicationState):
             change = takeovers.check_takeover_since_gate(self.opened, state, self.run_id)
         if self.history is None and change is None and _is_healthy(state):
-            return replace(self, state=state)
+            return replace(self, closed=None, state=state)
         history = (
             gates.start_history(state, now) if self.history is None else gates.extend_history(self.history, state, now)
         )
@@ -62,11 +64,26 @@ class Recheck:
             decision = change and (gates.check_limit(target, history, change, now) or change)
         return replace(self, history=history, closed=decision, state=state)
 
+    def observe_definition(self, failed: Failed | None, now: datetime) -> Recheck:
+        """The recheck after one more look at what defines the node; a failure counts after the grace period."""
+        if failed is None:
+            return replace(self, undefined_since=None)
+        since = self.undefined_since or now
+        is_over = now - since >= self.timing.degraded_grace
+        closed = failed if is_over else Wait(failed.reason, failed.detail)
+        return replace(self, undefined_since=since, closed=self.closed if isinstance(self.closed, Failed) else closed)
+
 
 def observe_all(
     rechecks: Mapping[str, Recheck], states: Mapping[str, NodeState | None], now: datetime
 ) -> dict[str, Recheck]:
     return {name: recheck.observe(states.get(name), now) for name, recheck in rechecks.items()}
+
+
+def observe_definitions(
+    rechecks: Mapping[str, Recheck], failures: Mapping[str, Failed], now: datetime
+) -> dict[str, Recheck]:
+    return {name: recheck.observe_definition(failures.get(name), now) for name, recheck in rechecks.items()}
 
 
 def closed_gates(rechecks: Mapping[str, Recheck]) -> dict[str, Closed]:
@@ -87,5 +104,6 @@ def apply_final_check(outcome: Outcome, closed: Closed | None) -> Outcome:
         return outcome
     detail = f"its gate had opened, but it is not ready at the end of the run: {closed.detail}"
     if isinstance(closed, Failed):
-        return replace(outcome, result=Result.FAILED, decision=replace(closed, detail=detail))
+        causes = (closed.cause,) if closed.cause else outcome.causes
+        return replace(outcome, result=Result.FAILED, decision=replace(closed, detail=detail), causes=causes)
     return replace(outcome, result=Result.INTERRUPTED, decision=Failed(Reason.INTERRUPTED, detail))

@@ -104,10 +104,14 @@ class LiveApplications:
                 tasks.create_task(self._refresh_application(key), name=f"refresh of {'/'.join(key)}")
 
     def keys_to_refresh(self, names: Collection[str]) -> set[ObjectKey]:
-        """These nodes and their parents, if they follow a branch, tag or version range that may have moved."""
+        """These nodes, their parents and the root, if they follow a branch, tag or version range that may have moved.
+
+        A root that defines none of them now may define them at its next commit.
+        """
         targets = [self._platform.applications[name].target for name in names]
         keys = {ref.key(self._context.argocd_namespace) for ref in targets if isinstance(ref, ApplicationRef)}
         applications = self.applications.view
+        keys.add((self._context.argocd_namespace, root_application.NAME))
         parents = set(keys)
         while parents:  # the parents of parents too
             parents = {

@@ -35,6 +35,7 @@ FAKE_REVISION = "0" * 40  # shown for `Staleness.WRONG_REVISION`
 class ApplicationTimers:
     """When the next actions for one Application are due. `reconcile` accesses step, recent and latest by name."""
 
+    uid: str
     step: datetime | None = None  # next step of its sync operation or deletion
     recent: datetime | None = None  # comparison with the revision of the last one (CompareWithRecent)
     latest: datetime | None = None  # comparison with the target revision (CompareWithLatest)
@@ -122,9 +123,9 @@ class ApplicationController(SandboxController):
         if key[1] != NAMESPACE and not any(fnmatchcase(key[1], name) for name in self.application_namespaces):
             self.discard_state(key)
             return None
-        timers = self._timers.get(key)
-        if timers is None:  # after a restart its objects are compared again: they may have changed meanwhile
-            timers = self._timers[key] = ApplicationTimers(recent=self._after(self.delays.recent))
+        timers, uid = self._timers.get(key), app["metadata"]["uid"]
+        if timers is None or timers.uid != uid:  # after a restart its objects may have changed; or it was recreated
+            timers = self._timers[key] = ApplicationTimers(uid, recent=self._after(self.delays.recent))
         self._keys[_instance_name(key)] = key
         if "status" not in app and not self._is_deleting(app):
             await self.write(app, {"status": {}})

@@ -49,7 +49,7 @@ class SandboxController:
         self._store = sandbox.server.store
         self._pending_changes: deque[StoreChange] = deque()
         self._wake_event = asyncio.Event()
-        self._paused = False
+        self.is_paused = False
         self.reset()
         for kind in self._kinds:
             self._store.listen(kind, "", self._add_change)
@@ -75,10 +75,10 @@ class SandboxController:
 
     def pause(self) -> None:
         """Stop reconciling until `resume`, or until `restart` as after a crash."""
-        self._paused = True
+        self.is_paused = True
 
     def resume(self) -> None:
-        self._paused = False
+        self.is_paused = False
         self._wake_event.set()
 
     def restart(self) -> None:
@@ -205,7 +205,7 @@ class SandboxController:
     async def _run(self) -> None:
         while True:
             self._wake_event.clear()
-            if self._paused:
+            if self.is_paused:
                 await self._wake_event.wait()
                 continue
             self._process_changes()
