@@ -21,6 +21,18 @@ APPROVAL_MUTANTS = (
         APPROVED,
     ),
     Mutant(
+        "children follow a parent that is changed", "approval", "argo/cd/parent_sync.py",
+        "self._run_id, sources=parent.sources)",
+        "self._run_id)",
+        "operations/test_nested_parents.py",
+    ),
+    Mutant(
+        "a plan is not bound to the sources of parents", "approval", "core/platform/planning/approvals.py",
+        "    return definition_digest(parent.sources) if parent and parent.updates_child else \"\"",
+        "    return \"\"",
+        "operations/test_nested_parents.py",
+    ),
+    Mutant(
         "approval is not checked under the lock", "approval", "operations/deploy.py",
         "    check_approved_plan(run.request, planned, root_is_written=writes_root)",
         "    pass",

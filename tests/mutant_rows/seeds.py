@@ -32,6 +32,7 @@ DIMENSIONS = {
     "what left git is unchanged": "broken-commits",
     "an empty selection is everything": "parents",
     "a step takes whatever its branch leads to": "approvals",
+    "children follow a parent that is changed": "automated-parents",
     # removal
     "what cannot be listed is no foreign object": "foreign-objects",
     "foreign objects are destroyed": "foreign-objects",

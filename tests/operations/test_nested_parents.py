@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests import builders
-from tests.operations.clusters import after, begin
+from tests.operations.clusters import after, begin, cluster
 from tests.operations.test_parents import CHART, ROOT, deployed, planned, refresh, results
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import application, config, workload
 from windlass.argo.cd.root_application import NAME
+from windlass.core.platform.model.scopes import Scope
+from windlass.core.platform.reporting.reports import Action
+from windlass.operations.plan import plan
+from windlass.operations.planner import Moved, RunRequest
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -19,7 +24,8 @@ if TYPE_CHECKING:
     from windlass.sandbox.argocd.repositories import MemoryRepository
 
 APPS = "applications.argoproj.io"
-COMMIT = "$ARGOCD_APP_REVISION"
+COMMIT = "{{ .Values.targetRevision }}"
+OWN_COMMIT = {"parameters": [{"name": "targetRevision", "value": "$ARGOCD_APP_REVISION"}]}
 SLOW = {"sandbox.windlass.dev/ready-after": "5s"}
 NODES = "web: base; base: ; middle:"
 """The children of `middle` do not depend on it: only what defines them tells that they come after it."""
@@ -31,12 +37,19 @@ def pinned(name: str, **spec: Any) -> dict[str, Any]:
     return body
 
 
+def chart(body: dict[str, Any], helm: dict[str, Any] = OWN_COMMIT) -> dict[str, Any]:
+    """The Application with the parameter that pins its children."""
+    body["spec"]["source"]["helm"] = helm
+    return body
+
+
 def files(value: str, *, own: bool = False, **policy: Any) -> dict[str, Any]:
     """The root defines `middle`, which defines `base` and `web`; each at the commit that defines it."""
     return {
         **CHART,
-        "root/templates/middle.yaml": pinned("middle", **policy),
-        "middle/apps.yaml": [pinned("base"), pinned("web"), *([config("own", value)] if own else [])],
+        "root/templates/middle.yaml": chart(pinned("middle", **policy)),
+        "middle/Chart.yaml": CHART["root/Chart.yaml"],
+        "middle/templates/apps.yaml": [pinned("base"), pinned("web"), *([config("own", value)] if own else [])],
         "base/all.yaml": [workload(name="base", image=f"base:{value}", annotations=SLOW)],
         "web/all.yaml": [config("web", value)],
     }
@@ -115,7 +128,7 @@ def test_a_parent_whose_last_operation_failed_is_not_synced_for_its_children() -
 
     async def main() -> None:
         async with clusters.world() as w:
-            await begin(w, files("1"), application("middle"))
+            await begin(w, files("1"), chart(application("middle")))
             operation = {"initiatedBy": {"username": "jane"}, "sync": {"revision": "nowhere"}}
             await w.sandbox.client().patch(APPS, "middle", {"operation": operation}, "argocd")
             await after(10)
@@ -142,6 +155,66 @@ def test_an_automated_parent_is_waited_for() -> None:
             assert told in report.notices
             await after(60)
             await assert_unchanged(w, platform)
+
+    clusters.run(main())
+
+
+def moving_files(value: str) -> dict[str, Any]:
+    """`outer` syncs itself and defines `middle`, whose parameter pins `base` and `web` to the commit of `outer`."""
+    body = application("middle")
+    parameters = [{"name": "targetRevision", "value": COMMIT}]
+    return {
+        **{path: content for path, content in files(value).items() if not path.startswith("root/")},
+        "outer/Chart.yaml": CHART["root/Chart.yaml"],
+        "outer/templates/middle.yaml": chart(body, {"parameters": parameters}),
+    }
+
+
+async def begin_nested(w: World) -> MemoryRepository:
+    outer = application("outer", syncPolicy={"automated": {"selfHeal": True}})
+    repository = await begin(w, moving_files("1"), chart(outer))
+    await after(60)
+    return repository
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_children_stay_at_one_commit_although_their_parent_is_changed_during_the_run(is_approved: bool) -> None:
+    """Without a plan a dependent would otherwise start at a commit that its dependency does not have."""
+
+    async def main() -> None:
+        async with clusters.world() as w:
+            repository = await begin_nested(w)
+            platform, commit = builders.platform("web: base; base:"), repository.resolve("main")
+            request = RunRequest(Action.DEPLOY, "staging", platform, Scope())
+            approved = (await plan(cluster(w), request)).summary if is_approved else None
+            async with asyncio.TaskGroup() as tasks:
+                run = tasks.create_task(deployed(w, platform, approved_plan=approved))
+                await after(3)  # `base` is being synced
+                repository.push(moving_files("2"))
+                await refresh(w, "outer")
+            assert run.result().summary.exit_code == 0, run.result().failures
+            assert await revisions(w, "base", "web") == {commit}
+            parameters = (await w.sandbox.client().get(APPS, "middle", "argocd"))["spec"]["source"]["helm"]
+            assert parameters != OWN_COMMIT
+            assert parameters["parameters"][0]["value"] == repository.resolve("main") != commit
+
+    clusters.run(main())
+
+
+def test_a_plan_is_refused_if_the_sources_of_a_parent_have_changed_since() -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            repository = await begin(w, files("1"), chart(application("middle")))
+            platform = builders.platform("web: base; base:")
+            approved = (await plan(cluster(w), RunRequest(Action.DEPLOY, "staging", platform, Scope()))).summary
+            change = {"spec": {"source": {"helm": {"parameters": [{"name": "targetRevision", "value": "main"}]}}}}
+            await w.sandbox.client().patch(APPS, "middle", change, "argocd")
+            await refresh(w, "middle")
+            commit = repository.resolve("main")
+            assert await revisions(w, "middle") == {commit}  # the same one as in the plan
+            with pytest.raises(Moved, match="base would be synced otherwise: its definition has changed"):
+                await deployed(w, platform, approved_plan=approved)
+            assert await w.sandbox.client().find(APPS, "base", "argocd") is None
 
     clusters.run(main())
 

@@ -21,6 +21,7 @@ The kinds, as in `Scenario.parent`: `application`, which a run must sync; `autom
 that a run must sync, defined by one that syncs itself; `node`, a node of the platform; `set`, an ApplicationSet.
 """
 SETS = "applicationsets.argoproj.io"
+OWN_REVISION = "$ARGOCD_APP_REVISION"
 SERVER = "https://kubernetes.default.svc"
 
 
@@ -37,14 +38,15 @@ async def create_parents(client: InProcessClient, scenario: Scenario) -> None:
 
 
 def nested_files() -> Body:
-    """The folder of the outer parent: it defines the inner one."""
-    return {"outer/apps.yaml": _parent("apps", "root", is_automated=False)}
+    """The chart of the outer parent: it defines the inner one, whose parameters move with each commit."""
+    inner = _parent("apps", "root", "{{ .Values.targetRevision }}")
+    return {"outer/Chart.yaml": "name: outer\nversion: 1.0.0\n", "outer/templates/apps.yaml": inner}
 
 
-def _parent(name: str, path: str, *, is_automated: bool) -> Body:
+def _parent(name: str, path: str, revision: str = OWN_REVISION, *, is_automated: bool = False) -> Body:
+    """`revision`: the commit to which it pins its children."""
     source: Body = {"repoURL": URL, "path": path, "targetRevision": "main"}
-    if path == "root":
-        source["helm"] = {"parameters": [{"name": "targetRevision", "value": "$ARGOCD_APP_REVISION"}]}
+    source["helm"] = {"parameters": [{"name": "targetRevision", "value": revision}]}
     policy = {"syncPolicy": {"automated": {"selfHeal": True}}} if is_automated else {}
     destination = {"server": SERVER, "namespace": ARGOCD}
     return {

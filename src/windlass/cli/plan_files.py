@@ -35,6 +35,7 @@ class _PlanFileStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: tuple[Name, ...]
     revisions: tuple[Revision, ...]
     definition: Revision
+    parent: Revision
 
 
 class _CriticalPath(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,7 +98,10 @@ def parse_plan(content: bytes, header: Mapping[str, str], path: str) -> Approved
         ) from None
     for json_path, what in (*_header_mismatches(file, header), *_contradictions(file)):
         raise InvalidInput(what, where=f"{path}: {json_path}", hint=NEW_PLAN_HINT)
-    steps = {step.name: StepSummary(str(step.verb), step.after, step.revisions, step.definition) for step in file.steps}
+    steps = {
+        step.name: StepSummary(str(step.verb), step.after, step.revisions, step.definition, step.parent)
+        for step in file.steps
+    }
     plan = ApprovedPlan(
         steps,
         frozenset(file.unchanged),

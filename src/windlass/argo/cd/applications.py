@@ -264,6 +264,7 @@ def parse_parent(application: Application) -> ParentApplication:
         application.metadata.namespace,
         application.metadata.name,
         state.revisions,
+        state.sources,
         is_automated=state.is_automated,
         last_run_revisions=state.operation.revisions if state.operation and state.operation.run_id else (),
         problem=state.comparison_problem,

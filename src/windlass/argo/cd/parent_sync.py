@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,8 @@ class ParentSync:
         self._writer = writer
         self._now = now
         self._run_id = run_id
-        self._revisions: dict[ObjectKey, tuple[str, ...]] = {}
+        self._definitions: dict[ObjectKey, SyncRequest] = {}
+        """By parent: the revisions and sources from which all of its children are synced."""
         self._pending_children: dict[ObjectKey, dict[ObjectKey, list[IsReady]]] = {}
         self._locks: dict[ObjectKey, asyncio.Lock] = {}
         self._results: dict[ObjectKey, str | None] = {}
@@ -50,12 +52,14 @@ class ParentSync:
         """Sync the child from its parent; return why that failed, or an empty string.
 
         The request may wait for other operations: `None` if the child was not ready any more when it was its turn. All
-        children of a parent are synced to the revision it had when the first of them was requested.
+        children of a parent are synced from the revisions and sources it had when the first of them was requested: what
+        defines the parent may change it during the run, and its children would then be of different commits.
         """
         parent_key = (parent.namespace, parent.name)
-        if not self._revisions.setdefault(parent_key, parent.revisions):
-            del self._revisions[parent_key]
+        if not parent.revisions:
             return f"{parent}, which defines it, was never compared"
+        definition = SyncRequest(parent.revisions, self._run_id, sources=parent.sources)
+        self._definitions.setdefault(parent_key, definition)
         self._pending_children.setdefault(parent_key, {}).setdefault(child, []).append(is_ready)
         self._results.pop(child, None)
         async with self._locks.setdefault(parent_key, asyncio.Lock()):
@@ -67,7 +71,7 @@ class ParentSync:
 
     async def _sync(self, parent_key: ObjectKey, batch: dict[ObjectKey, list[IsReady]]) -> None:
         with self._applications.watch(parent_key) as watch:
-            children, result = await self._run_operation(watch, self._revisions[parent_key], batch)
+            children, result = await self._run_operation(watch, self._definitions[parent_key], batch)
             if watch.current is not None:
                 self._writer.close_request(watch.current, self._run_id)
         self._results |= dict.fromkeys(batch)
@@ -79,14 +83,13 @@ class ParentSync:
                 self.synced_children.add(child)
 
     async def _run_operation(
-        self, watch: ApplicationWatch, revisions: tuple[str, ...], batch: dict[ObjectKey, list[IsReady]]
+        self, watch: ApplicationWatch, request: SyncRequest, batch: dict[ObjectKey, list[IsReady]]
     ) -> tuple[Collection[ObjectKey], Application | str]:
         """Run the operation; return the children that were ready when it was requested, and the result.
 
         The result is the Application after the operation, or why there is none.
         """
         started, previous_operation, is_written = self._now(), None, False
-        request = SyncRequest(revisions, self._run_id)
         children: Collection[ObjectKey] = batch
         while self._now() - started < PARENT_SYNC_TIMEOUT:
             if watch.current is None:
@@ -103,7 +106,7 @@ class ParentSync:
                 children = [child for child, checks in batch.items() if any([await check() for check in checks])]
                 if not children:
                     return children, ""
-                request = SyncRequest(revisions, self._run_id, tuple(map(_child_resource, children)))
+                request = replace(request, resources=tuple(map(_child_resource, children)))
                 response = await self._writer.try_sync(watch.current, request)
                 if isinstance(response, str):
                     return children, response

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from windlass.argo.cd.applications import RUN_ID_KEY, USERNAME, Application
 
 if TYPE_CHECKING:
+    from windlass.core.platform.model.snapshots import Source
     from windlass.kube.client.objects import RawObject
 
 
@@ -18,16 +21,18 @@ class SyncRequest:
     revisions: tuple[str, ...]
     run_id: str
     resources: tuple[RawObject, ...] = ()
+    sources: tuple[Source, ...] = ()
+    """The sources to sync from; if empty, those that the Application has now."""
 
 
 def sync_operation(application: Application, request: SyncRequest) -> RawObject:
-    """The `operation` field: sources, options, retries and pruning come from the Application's spec.
+    """The `operation` field: options, retries and pruning come from the Application's spec.
 
-    Revisions, run ID and resources come from the request. A sync of selected resources never prunes.
+    Revisions, run ID, resources and sources come from the request. A sync of selected resources never prunes.
     """
     spec = application.spec
     policy = spec.sync_policy if spec else None
-    sync: RawObject = _source_fields(application, request.revisions)
+    sync: RawObject = _source_fields(application, request)
     if policy and policy.sync_options:
         sync["syncOptions"] = policy.sync_options
     if policy and policy.automated and policy.automated.prune and not request.resources:
@@ -44,9 +49,13 @@ def sync_operation(application: Application, request: SyncRequest) -> RawObject:
     return operation
 
 
-def _source_fields(application: Application, revisions: tuple[str, ...]) -> RawObject:
-    spec = application.spec
-    if spec and spec.sources:
-        return {"sources": spec.sources, "revisions": list(revisions)}
+def _source_fields(application: Application, request: SyncRequest) -> RawObject:
+    spec, revisions = application.spec, request.revisions
+    several, one = (spec.sources, spec.source) if spec else (None, None)
+    if request.sources and request.sources != application.state.sources:
+        requested = [msgspec.json.decode(source.fingerprint) for source in request.sources]
+        several, one = (requested, None) if several or len(requested) > 1 else (None, requested[0])
+    if several:
+        return {"sources": several, "revisions": list(revisions)}
     fields: RawObject = {"revision": revisions[0]} if revisions else {}
-    return {"source": spec.source, **fields} if spec and spec.source else fields
+    return {"source": one, **fields} if one else fields

@@ -1,7 +1,7 @@
 """Repositories in memory, in a directory or in git, and the manifests of a source at a commit.
 
 Helm support is minimal: a folder with a Chart.yaml yields its templates with `{{ .Values.name }}` substituted.
-`$ARGOCD_APP_REVISION` and `${ARGOCD_APP_REVISION}` become the commit, in parameters and in manifests.
+`$ARGOCD_APP_REVISION` and `${ARGOCD_APP_REVISION}` become the commit, in parameters alone.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def render_manifests(files: Mapping[str, str], commit: str, source: Body) -> lis
         }
     elif not (source.get("directory") or {}).get("recurse"):
         contents = {path: text for path, text in contents.items() if "/" not in path}
-    objects = (item for text in contents.values() for item in parse_documents(REVISION_VARIABLE.sub(commit, text)))
+    objects = (item for text in contents.values() for item in parse_documents(text))
     return [_check_manifest(item) for item in objects if item]
 
 

@@ -237,6 +237,18 @@ def test_a_parent_that_has_moved_defines_nothing() -> None:
         assert (failed.reason, failed.is_final) == (Reason.NOT_APPROVED, True)
 
 
+def test_a_parent_with_other_sources_defines_nothing() -> None:
+    parameters = (replace(source("main"), fingerprint="other parameters"),)
+    approval = RunApproval({"a": StepSummary("sync", revisions=(NEW,), parent=definition_digest((source("main"),)))})
+    assert approval.check_parent("a", ParentApplication("argocd", "apps", (NEW,), (source("main"),))) is None
+    failed = approval.check_parent("a", ParentApplication("argocd", "apps", (NEW,), parameters))
+    assert failed is not None
+    assert (failed.reason, failed.detail) == (
+        Reason.NOT_APPROVED,
+        "the sources of argocd/apps, which defines it, have changed",
+    )
+
+
 def test_a_definition_that_another_client_changes_after_us_is_not_approved() -> None:
     approval = RunApproval({"a": StepSummary("sync", revisions=(NEW,))})
     assert approval.check("a", CHART, is_redefined=True) is None

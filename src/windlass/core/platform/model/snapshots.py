@@ -207,6 +207,8 @@ class ParentApplication:
     name: str
     revisions: tuple[str, ...] = ()
     """The revisions of its last comparison: where the child's definition comes from."""
+    sources: tuple[Source, ...] = ()
+    """Its own sources. What it defines depends on their parameters too, not on the revisions alone."""
     is_automated: bool = False
     """It creates and updates its children without being asked."""
     is_child_in_sync: bool = True

@@ -29,6 +29,8 @@ class StepSummary:
     """Of the node; if its parent creates or changes its definition, of the parent."""
     definition: str = ""
     """Digest of the sources that the Application had when the plan was made; empty if it did not exist."""
+    parent: str = ""
+    """Digest of the sources of the parent from which its definition is synced; empty if that is not necessary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,17 @@ class ApprovedPlan:
 def summarize_plan(plan: Plan, snapshot: Snapshot) -> ApprovedPlan:
     """The plan without root, parents and cluster."""
     steps = {
-        step.name: StepSummary(str(step.verb), step.after, step.revisions, _definition(snapshot, step.name))
+        step.name: StepSummary(
+            str(step.verb), step.after, step.revisions, _definition(snapshot, step.name), _parent(snapshot, step.name)
+        )
         for step in plan.steps
     }
     return ApprovedPlan(steps, frozenset(plan.unchanged))
+
+
+def _parent(snapshot: Snapshot, name: str) -> str:
+    parent = snapshot.parents.get(name)
+    return definition_digest(parent.sources) if parent and parent.updates_child else ""
 
 
 def _definition(snapshot: Snapshot, name: str) -> str:
@@ -189,10 +198,13 @@ class RunApproval:
     """By node: its sources right after this run had synced its definition from its parent."""
 
     def check_parent(self, name: str, parent: ParentApplication) -> Failed | None:
-        """Failure if the parent would define the node from another revision than the approved one."""
+        """Failure if the parent would define the node from other revisions or sources than the approved ones."""
         approved = self.steps.get(name)
         if approved is not None and approved.revisions == parent.revisions:
-            return None
+            if approved.parent in {"", definition_digest(parent.sources)}:
+                return None
+            detail = f"the sources of {parent}, which defines it, have changed"
+            return Failed(Reason.NOT_APPROVED, detail, is_final=True)
         revisions = abbreviate(approved.revisions) if approved else "no sync"
         detail = f"{parent}, which defines it, is at {abbreviate(parent.revisions)}, approved is {revisions}"
         return Failed(Reason.NOT_APPROVED, detail, is_final=True)

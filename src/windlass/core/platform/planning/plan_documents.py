@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from windlass.core.platform.model.applications import Platform
-    from windlass.core.platform.planning.approvals import ApprovedPlan
+    from windlass.core.platform.planning.approvals import ApprovedPlan, StepSummary
     from windlass.core.platform.planning.plans import Plan
 
 KIND = "Plan"
@@ -30,11 +30,15 @@ def plan_document(plan: Plan, header: Mapping[str, str], summary: ApprovedPlan) 
         "rootRevision": summary.root_revision,
         "parents": list(summary.parents),
         "deleteForeign": list(summary.delete_foreign),
-        "steps": [{**to_json(step), "definition": summary.steps[step.name].definition} for step in plan.steps],
+        "steps": [{**to_json(step), **_definition_digests(summary.steps[step.name])} for step in plan.steps],
         "unchanged": list(plan.unchanged),
         "criticalPath": to_json(plan.critical_path),
         "makespan": plan.makespan.total_seconds(),
     }
+
+
+def _definition_digests(step: StepSummary) -> dict[str, str]:
+    return {"definition": step.definition, "parent": step.parent}
 
 
 def platform_digest(platform: Platform, explicit_dependencies: Collection[str]) -> str:
