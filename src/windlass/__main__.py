@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 def run() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # handled like SIGINT, also while modules are imported
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the parent process
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - stays open until the process ends
+    if sys.stdout is None:  # closed by the parent process: a report that is lost must be an error
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - stays open until the process ends
     code = _run_cli()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the exit code is final; a late signal must not change it

@@ -107,7 +107,7 @@ def test_a_bug_is_told_in_one_line_without_what_it_carried(
     [
         ("graph", ">/dev/full", 1, "error: the output cannot be written: No space left on device\n"),
         ("graph", "2>&-", 0, ""),
-        ("graph", ">&-", 0, ""),
+        ("graph", ">&-", 1, "error: the output cannot be written: Bad file descriptor\n"),
         ("graph --scope x", "2>&-", 3, ""),
         ("graph --scope x", "2>/dev/full", 3, ""),
     ],

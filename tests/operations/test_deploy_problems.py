@@ -304,7 +304,7 @@ def test_an_object_that_cannot_be_read_fails_its_node_and_nothing_else(code: int
             report = await deployed(w, with_claim(w))
             results = {each.name: str(each.result) for each in report.components}
             assert results == {"web": "succeeded", "ready": "failed", "next": "skipped"}
-            assert report.failures[0].detail.startswith("it is Unknown: it cannot be read: injected fault")
+            assert report.failures[0].detail.startswith("it cannot be read: injected fault")
 
     clusters.run(main())
 

@@ -128,7 +128,7 @@ def test_a_degraded_object_has_its_grace_period_although_argo_cd_says_healthy() 
             started = w.sandbox.clock.now()
             report = await deployed(w, made, Ill())
             assert [(each.reason, each.detail) for each in report.failures] == [
-                ("Degraded", "it is Degraded: Deployment default/db: it is ill")
+                ("Degraded", "Deployment default/db: it is ill")
             ]
             assert w.sandbox.clock.now() - started < timedelta(seconds=20)
 
@@ -168,7 +168,7 @@ def test_an_unchanged_platform_is_judged_by_its_objects_and_awaited() -> None:
             await w.sandbox.client().delete(DEPLOYMENTS, "db", "default")
             report = await deployed(w, platform("db*"))
             assert (report.summary.exit_code, results(report)) == (1, {"db": "failed"})
-            assert report.failures[0].detail.startswith("it is Missing: Deployment default/db: it is not there")
+            assert report.failures[0].detail.startswith("Deployment default/db: it is not there")
             assert (await validated(w, platform("db*"))).summary.exit_code == 1
             assert (await validated(w, platform("db; other*"))).components[0].health is Health.HEALTHY, "not critical"
 
@@ -202,7 +202,7 @@ def test_other_applications_are_judged_by_the_kinds_that_have_a_check_of_ours() 
             assert (await deployed(w, platform("web"))).summary.exit_code == 0
             assert reads(w) == reads(w, "things.things.test") == 0, "Argo CD's word about them is enough"
             report = await deployed(w, platform("web"), ThingsAreIll())
-            assert report.failures[0].detail == "it is Degraded: Thing default/a: a is ill"
+            assert report.failures[0].detail == "Thing default/a: a is ill"
             assert (await validated(w, platform("web; x*"), ThingsAreIll())).components[0].health is Health.DEGRADED
             looked = replace(cluster(w), assessor=ThingsAreIll())
             ended = await wait(looked, WaitRequest(ApplicationRef("web")), lambda _: None)

@@ -54,7 +54,7 @@ class DemoStep:
 FILE_OPTIONS = "--dag dag.yaml --environment-file environment.yaml"
 DEMO_STEPS = (
     DemoStep("What would be done? Nothing is written", f"plan {FILE_OPTIONS}", "1-plan.txt", 0,
-            ("dry run", "43 not started", "0 writes")),
+            ("dry run", "43 to sync", "0 writes")),
     DemoStep("Raise 43 applications in order, each behind its health gate", f"deploy {FILE_OPTIONS}", "2-deploy.txt", 0,
             ("success", "43 succeeded")),
     DemoStep("Again: what is right is not touched", f"deploy {FILE_OPTIONS} --format json", "3-again.json", 0,
@@ -124,7 +124,7 @@ def _run_step(step: DemoStep, out: Path, environ: dict[str, str], print_line: Pr
     code = _run_command(step, out, environ, (file, log))
     text = file.read_text()
     lines = list(_excerpt(step, text)) if text else log.read_text().splitlines()
-    for line in lines:
+    for line in lines if not _has_live_view(step) else []:  # the command itself has shown one screen of its report
         print_line(f"  {line}".rstrip())
     print_line(f"  exit code {code}, after {Clock().monotonic() - started:.1f} s")
     missing = [expectation for expectation in step.expected if not _is_satisfied(expectation, text or log.read_text())]
@@ -139,9 +139,8 @@ def _run_command(step: DemoStep, out: Path, environ: dict[str, str], files: tupl
 
     On a terminal it may draw its live view; otherwise, or if it is expected to be refused, its stderr goes to the log.
     """
-    has_live_view = sys.stderr.isatty() and step.exit_code != ExitCode.INVALID
     with files[0].open("xb") as output, files[1].open("xb") as log:
-        errors = None if has_live_view else log
+        errors = None if _has_live_view(step) else log
         command = _command_line(shlex.split(step.command))
         try:
             completed = subprocess.run(  # noqa: S603 - our own command
@@ -152,6 +151,10 @@ def _run_command(step: DemoStep, out: Path, environ: dict[str, str], files: tupl
                 f"windlass {step.command} did not end in {COMMAND_TIMEOUT:g} s", where=str(files[1])
             ) from None
     return completed.returncode
+
+
+def _has_live_view(step: DemoStep) -> bool:
+    return sys.stderr.isatty() and step.exit_code != ExitCode.INVALID
 
 
 def _command_line(arguments: list[str]) -> list[str]:

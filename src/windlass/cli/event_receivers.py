@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 class EventLog:
     """Writes events and the report as log lines, each with the current phase."""
 
-    def __init__(self, write_line: WriteLine) -> None:
+    def __init__(self, write_line: WriteLine, *, has_report: bool = True) -> None:
+        """`has_report`: whether the log ends with the verdict. A terminal shows the report itself."""
         self._write_line = write_line
+        self._has_report = has_report
         self._phase = ""
 
     def emit(self, event: Event) -> None:
@@ -34,7 +36,8 @@ class EventLog:
         self._write_lines(run_log.event_lines(event))
 
     def finish(self, report: Report) -> None:
-        self._write_lines(run_log.report_lines(report))
+        if self._has_report:
+            self._write_lines(run_log.report_lines(report))
 
     def _write_lines(self, lines: Iterable[LogLine]) -> None:
         for line in lines:

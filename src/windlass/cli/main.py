@@ -133,7 +133,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     except BrokenPipeError:
         return ExitCode.FAILURE  # the reader of stdout is gone: there is nowhere to print an error
     except Exception as error:  # noqa: BLE001 - last resort: report a bug in one line instead of a traceback
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EBADF}:
             _print_line(f"error: the output cannot be written: {error.strerror}")
         else:
             _print_bug(error, source.redactor, debug=environ.get("LOG_LEVEL") == "debug")

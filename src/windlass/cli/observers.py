@@ -57,7 +57,8 @@ async def observe_run(run: ObservedRun) -> AsyncIterator[EventFanout[Event, Repo
             view = await stack.enter_async_context(_live_view(run, run.platform))
             receivers: dict[str, EventReceiver[Event, Report]] = {"view": RedactingReceiver(view, redact.printable)}
         else:
-            receivers = {"logs": EventLog(create_logger(sys.stderr, _log_options(run), clock.now, redact.printable))}
+            write_line = create_logger(sys.stderr, _log_options(run), clock.now, redact.printable)
+            receivers = {"logs": EventLog(write_line, has_report=not _is_short_log(run.settings))}
         emit: EventFanout[Event, Report] = EventFanout({**receivers, "metrics": EventMetrics(metrics)})
         for notice in run.settings.mounts.notices:
             emit(LogLine(Level.WARN, notice))
@@ -76,6 +77,11 @@ def _uses_live_view(settings: ClusterSettings) -> bool:
     return sys.stderr.isatty() and not settings.telemetry.is_log_configured and not settings.terminal.is_dumb
 
 
+def _is_short_log(settings: ClusterSettings) -> bool:
+    """Whether the log is for a person who did not ask for it: it must not scroll the report off the screen."""
+    return sys.stderr.isatty() and not settings.telemetry.is_log_configured
+
+
 def _live_view(run: ObservedRun, platform: Platform) -> LiveView:
     from windlass.cli.views.live import LiveView  # noqa: PLC0415
     from windlass.cli.views.live_state import LiveState  # noqa: PLC0415 - loaded only for a terminal
@@ -88,8 +94,10 @@ def _live_view(run: ObservedRun, platform: Platform) -> LiveView:
 
 def _log_options(run: ObservedRun) -> LogOptions:
     telemetry = run.settings.telemetry
-    log_format = LogFormat(telemetry.log_format)
-    return LogOptions(run.action, telemetry.log_level, log_format, telemetry.trace_id, telemetry.span_id)
+    log_format, level = LogFormat(telemetry.log_format), telemetry.log_level
+    if _is_short_log(run.settings):
+        level = Level.WARN
+    return LogOptions(run.action, level, log_format, telemetry.trace_id, telemetry.span_id)
 
 
 def _metric_sinks(run: ObservedRun, secrets: dict[str, str]) -> MetricSinks:

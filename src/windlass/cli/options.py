@@ -32,14 +32,28 @@ ACCEPTED_SETTINGS: Mapping[str, tuple[str, ...]] = {
 """By command: the repeated settings that it accepts, if not all."""
 
 
-report_format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json", "junit"]),
-    default="text",
-    show_default=True,
-    help="Of the report.",
-)
+def report_options(command: Command) -> Command:
+    """The options of a command that prints a report; `report_output.report_outputs` checks them."""
+    options = (
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(["text", "json", "junit"]),
+            help="Format of the report on stdout.  [default: text]",
+        ),
+        click.option(
+            "--report",
+            metavar="FORMAT=FILE",
+            multiple=True,
+            help="Also write the report to this file, as text, json or junit; - is stdout. Repeatable.",
+        ),
+        click.option("--details", is_flag=True, help="On a terminal, print all details instead of one screen."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 take_over_option = click.option(
     "--take-over", is_flag=True, help="Run although the cluster is recorded as another environment or platform."
 )
@@ -50,7 +64,7 @@ delete_foreign_option = click.option(
     help="Remove this application even if objects that are not the platform's are destroyed with it. Repeatable.",
 )
 output_format_option = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the output."
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
 
 

@@ -17,7 +17,7 @@ from windlass.argo.health import assessment, scripts
 from windlass.cli.printed_lines import print_text
 from windlass.core.platform.identity import EMBEDDED_PLATFORM
 from windlass.core.platform.model.scopes import known_nodes
-from windlass.core.platform.reporting.report_text import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration
 from windlass.errors import OutOfTime
 from windlass.kube.client.readers import JSON_HEADERS, KubeReader
 from windlass.kube.clocks import Clock

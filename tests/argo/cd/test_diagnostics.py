@@ -12,7 +12,7 @@ from tests.operations.clusters import SYNC, after, begin, patch
 from tests.sandbox.controllers import clusters
 from tests.sandbox.controllers.objects import workload
 from windlass.argo.cd.applications import APPLICATIONS, Application
-from windlass.argo.cd.diagnostics import MAX_LINE_LENGTH, MAX_LINES, diagnose_application
+from windlass.argo.cd.diagnostics import MAX_LINE_END, MAX_LINE_START, MAX_LINES, diagnose_application
 from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.controllers.behaviours import ANNOTATION_PREFIX
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_read_is_said_and_lines_stay_short() -> None:
         fault=Fault(kind="deployments.apps", code=403),
     )
     assert "Deployment default/web could not be read" in found
-    assert all(len(line) <= MAX_LINE_LENGTH for line in found.splitlines())
+    assert all(len(line) <= MAX_LINE_START + MAX_LINE_END + 3 for line in found.splitlines())
 
 
 BROKEN = {f"{ANNOTATION_PREFIX}fails-with": "ImagePullBackOff"}
@@ -124,4 +124,4 @@ def test_the_lines_about_one_application_are_limited() -> None:
     application = typed_object({"metadata": {}, "status": status}, Application)
     lines, _ = ask([], lambda kube: diagnose_application(kube, application))
     assert len(lines) == MAX_LINES // 2
-    assert all(len(line) <= MAX_LINE_LENGTH + 1 and line.isprintable() for line in lines)
+    assert all(len(line) <= MAX_LINE_START + MAX_LINE_END + 3 and line.isprintable() for line in lines)

@@ -32,10 +32,10 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     environ = SettingsSource({"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}).environ_without_settings()
     run_demo(tmp_path / "demo", environ, said.append, [PLAN])
     assert "$ windlass plan --dag dag.yaml --environment-file environment.yaml > reports/1-plan.txt" in said
-    assert "    43 not started; estimated 9 s; exit code 0" in said
+    assert "  plan to deploy platform in development: 43 to sync, about 9 s" in said
     assert any("critical path" in line for line in said)
     assert len(said) < 40
-    assert "43 not started" in (tmp_path / "demo/reports/1-plan.txt").read_text()
+    assert "43 to sync" in (tmp_path / "demo/reports/1-plan.txt").read_text()
     assert not (tmp_path / "demo/kubeconfig").exists(), "the sandbox has ended"
 
 
@@ -44,7 +44,7 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     [
         (replace(PLAN, exit_code=2), "ended with 0, wanted was 2"),
         pytest.param(
-            replace(PLAN, expected=("43 not started", "44 succeeded")),
+            replace(PLAN, expected=("43 to sync", "44 succeeded")),
             "does not say: 44 succeeded",
             marks=pytest.mark.slow,
         ),

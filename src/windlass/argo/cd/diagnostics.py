@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 DIAGNOSTICS_TIMEOUT = 10.0  # seconds per node
 MAX_PODS, MAX_EVENTS, LOG_LINES = 3, 3, 5
-MAX_LINES, MAX_LINE_LENGTH = 40, 300  # of one node; characters
+MAX_LINES = 40  # of one node
+MAX_LINE_START, MAX_LINE_END = 150, 250  # characters of a long line that are kept; the cause is at its end
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 EVENTS = Resource("", "v1", "events", "Event")
 WORKLOADS = {
@@ -51,7 +52,7 @@ async def diagnose_application(reader: KubeReader, application: Application) -> 
 def _short_line(reader: KubeReader, line: str) -> str:
     """The line with its indentation."""
     text = line.lstrip(" ")
-    return line[: len(line) - len(text)] + reader.redactor(reader.redactor.message(text, MAX_LINE_LENGTH, 0))
+    return line[: len(line) - len(text)] + reader.redactor(reader.redactor.message(text, MAX_LINE_START, MAX_LINE_END))
 
 
 def _argocd_problems(application: Application) -> Iterator[str]:

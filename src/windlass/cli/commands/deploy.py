@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options, take_over_option
+from windlass.cli.options import TELEMETRY_SETTINGS, report_options, setting_options, take_over_option
 
 if TYPE_CHECKING:
     from windlass.settings.source import SettingsSource
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     "kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout", "lock-timeout", "pipeline-url"
 )
 @setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
-@report_format_option
+@report_options
 @take_over_option
 @click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
 @click.pass_obj
-def deploy(source: SettingsSource, /, form: str, take_over: bool, plan: str | None, **options: Any) -> int:
+def deploy(source: SettingsSource, /, take_over: bool, plan: str | None, **options: Any) -> int:
     """Raise the platform: every application in order, each behind its health gate. What is right is not touched.
 
     Run it again after a failure: it goes on from where it was. The report goes to stdout, the log to stderr.
@@ -32,9 +32,12 @@ def deploy(source: SettingsSource, /, form: str, take_over: bool, plan: str | No
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations import deploy as deploy_operation  # noqa: PLC0415
 
+    outputs = report_output.take_outputs(options)
     settings = source.settings(options, Action.DEPLOY)
     approved_plan = plan_files.read_plan(plan, settings, Action.DEPLOY) if plan else None
     request = session.run_request(settings, Action.DEPLOY, approved_plan, takes_over=take_over)
     if settings.is_dry_run:
-        return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
-    return report_output.print_report(run_session.run_operation(settings, deploy_operation.deploy, request), form)
+        report = plan_session.plan_operation(settings, request).report
+    else:
+        report = run_session.run_operation(settings, deploy_operation.deploy, request)
+    return report_output.print_report(report, outputs, settings.cluster.terminal)

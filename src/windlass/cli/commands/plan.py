@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, delete_foreign_option, report_format_option, setting_options
+from windlass.cli.options import TELEMETRY_SETTINGS, delete_foreign_option, report_options, setting_options
 
 if TYPE_CHECKING:
     from windlass.cli.plan_session import PlanConnection
@@ -28,9 +28,9 @@ REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
 @click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan` and `teardown --plan`.")
 @click.option("--refresh", is_flag=True, help="Have Argo CD compare again first; this is the only write.")
 @delete_foreign_option
-@report_format_option
+@report_options
 @click.pass_obj
-def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **options: Any) -> int:
+def plan(source: SettingsSource, /, action: str, out: str | None, **options: Any) -> int:
     """Show what would be done, in which order, why, and how long it takes. Only --refresh writes.
 
     Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
@@ -38,13 +38,14 @@ def plan(source: SettingsSource, /, action: str, out: str | None, form: str, **o
     from windlass.cli import plan_files, plan_session, report_output, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
 
+    outputs = report_output.take_outputs(options)
     refresh, delete_foreign = options.pop("refresh"), options.pop("delete_foreign")
     settings = source.settings(options, REQUIRED_SETTINGS[action])
     request = session.run_request(settings, Action(action), delete_foreign=delete_foreign)
     result = plan_session.plan_operation(settings, request, _refreshed_cluster(settings, request) if refresh else None)
     if out:
         plan_files.write_plan(Path(out), result, settings, Action(action))
-    return report_output.print_report(result.report, form)
+    return report_output.print_report(result.report, outputs, settings.cluster.terminal)
 
 
 def _refreshed_cluster(settings: Settings, request: RunRequest) -> PlanConnection:

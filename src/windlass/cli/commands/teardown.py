@@ -9,7 +9,7 @@ import click
 from windlass.cli.options import (
     TELEMETRY_SETTINGS,
     delete_foreign_option,
-    report_format_option,
+    report_options,
     setting_options,
     take_over_option,
 )
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     *TELEMETRY_SETTINGS,
 )
 @delete_foreign_option
-@report_format_option
+@report_options
 @take_over_option
 @click.option("--plan", metavar="FILE", help="Remove exactly what this plan says, or refuse because something changed.")
 @click.pass_obj
-def teardown(source: SettingsSource, /, form: str, plan: str | None, take_over: bool, **options: Any) -> int:
+def teardown(source: SettingsSource, /, plan: str | None, take_over: bool, **options: Any) -> int:
     """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
 
     It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
@@ -47,12 +47,14 @@ def teardown(source: SettingsSource, /, form: str, plan: str | None, take_over: 
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
     from windlass.operations.teardown import teardown as teardown_operation  # noqa: PLC0415
 
-    delete_foreign = options.pop("delete_foreign")
+    outputs, delete_foreign = report_output.take_outputs(options), options.pop("delete_foreign")
     settings = source.settings(options, Action.TEARDOWN)
     approved_plan = plan_files.read_plan(plan, settings, Action.TEARDOWN) if plan else None
     request = session.run_request(
         settings, Action.TEARDOWN, approved_plan, takes_over=take_over, delete_foreign=delete_foreign
     )
     if settings.is_dry_run:
-        return report_output.print_report(plan_session.plan_operation(settings, request).report, form)
-    return report_output.print_report(run_session.run_operation(settings, teardown_operation.teardown, request), form)
+        report = plan_session.plan_operation(settings, request).report
+    else:
+        report = run_session.run_operation(settings, teardown_operation.teardown, request)
+    return report_output.print_report(report, outputs, settings.cluster.terminal)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windlass.cli.options import TELEMETRY_SETTINGS, report_format_option, setting_options
+from windlass.cli.options import TELEMETRY_SETTINGS, report_options, setting_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
 @click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
-@report_format_option
+@report_options
 @click.pass_obj
-def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **options: Any) -> int:
+def validate(source: SettingsSource, /, all_: bool, strict: bool, **options: Any) -> int:
     """Tell whether the platform is healthy, on evidence, and keeps its rules. Reads only.
 
     Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
@@ -36,6 +36,7 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
     from windlass.operations.observation import DEFAULT_ARGOCD_NAMESPACE  # noqa: PLC0415
     from windlass.operations.validate import ValidateRequest  # noqa: PLC0415
 
+    outputs = report_output.take_outputs(options)
     if all_:
         cluster, namespace = source.all_applications_settings(options), DEFAULT_ARGOCD_NAMESPACE
         request = ValidateRequest(cluster.environment, is_strict=strict)
@@ -50,7 +51,9 @@ def validate(source: SettingsSource, /, all_: bool, strict: bool, form: str, **o
             platform_file=settings.platform_path or EMBEDDED_PLATFORM,
         )
     work = partial(_observe_validation, cluster, namespace, request)
-    return report_output.print_report(session.run_to_report(work, cluster.credentials.redactor), form)
+    return report_output.print_report(
+        session.run_to_report(work, cluster.credentials.redactor), outputs, cluster.terminal
+    )
 
 
 async def _observe_validation(

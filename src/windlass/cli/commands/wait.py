@@ -35,7 +35,7 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
     """
     from windlass.cli import session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.gate_values import Failed, Open, abbreviate  # noqa: PLC0415
-    from windlass.core.platform.reporting.report_text import format_duration  # noqa: PLC0415
+    from windlass.core.platform.reporting.text_layout import format_duration  # noqa: PLC0415
     from windlass.operations.wait import WaitRequest, WaitTimeout  # noqa: PLC0415
 
     ref, settings = _application_ref(application), source.cluster_settings(options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windlass.cli.views.graph_svg import svg
 from windlass.core.platform.model import scopes
 from windlass.core.platform.planning import schedules
-from windlass.core.platform.reporting.report_text import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from windlass.cli.views.live_state import NodeStatus, compute_forecast, expected_seconds
 from windlass.core.platform.events import RunPhase
 from windlass.core.platform.gate_values import Failed
-from windlass.core.platform.reporting.report_text import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration
 from windlass.printable_text import printable
 
 if TYPE_CHECKING:

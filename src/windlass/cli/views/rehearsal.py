@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.core.platform.documents import API_VERSION, to_json
 from windlass.core.platform.model.graphs import ZERO
-from windlass.core.platform.reporting.report_text import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration
 from windlass.operations.rehearse import blast_radius
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def test_each_result_has_its_mark() -> None:
     assert cases(parsed(partial_deploy())) == {
         "ceph": "",
         "keycloak": "skipped: because of postgres",
-        "postgres": "failure: Degraded: it is Degraded",
+        "postgres": "failure: Degraded: Argo CD gives no reason",
         "ready": "error: Interrupted: it was under way when the run ended",
     }
 
@@ -51,7 +51,7 @@ def test_a_failure_carries_its_reason_what_it_blocks_and_what_may_explain_it() -
     failure = parsed(partial_deploy()).find(".//failure")
     assert failure is not None
     assert failure.get("type") == "Degraded"
-    assert failure.text == "it is Degraded\nblocks 1: keycloak\npod postgres-0 restarts"
+    assert failure.text == "Argo CD gives no reason\nblocks 1: keycloak\npod postgres-0 restarts"
 
 
 def test_one_suite_for_each_stack_with_its_counts_and_times() -> None:
@@ -100,7 +100,7 @@ def test_sick_is_failed_and_findings_are_told_without_failing() -> None:
     assert cases(root) == {
         "ceph": "",
         "keycloak": "failure: Absent: it does not exist",
-        "postgres": "failure: Degraded: it is Degraded",
+        "postgres": "failure: Degraded: Argo CD gives no reason",
     }
     assert root.findtext(".//testcase[@name='ceph']/system-out") == "INV-8: a hook (remove it)"
 

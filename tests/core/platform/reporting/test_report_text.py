@@ -12,6 +12,7 @@ from hypothesis import given
 from tests.builders import NEW, NOW, at, platform, snapshot
 from tests.core.platform.reporting.sample_reports import (
     GOOD,
+    SAMPLES,
     SMALL,
     WHOLE,
     any_reports,
@@ -20,13 +21,15 @@ from tests.core.platform.reporting.sample_reports import (
     partial_deploy,
     reference,
     run,
+    torn_down,
 )
-from windlass.core.platform.gate_values import Open
+from windlass.core.platform.gate_values import Failed, Open, Reason
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
-from windlass.core.platform.reporting import report_text, reports
+from windlass.core.platform.reporting import failures, report_text, reports
 from windlass.core.platform.reporting.failures import Failure
 from windlass.core.platform.reporting.reports import FinalState, Report
+from windlass.core.platform.reporting.text_layout import Screen, format_duration
 
 BROKEN = ["cert-manager", "rook-ceph-cluster", "prometheus", "strimzi-kafka-operator", "argo-rollouts"]
 
@@ -40,7 +43,7 @@ deploy of platform in staging: partial, interrupted
   under way when it ended: ready
 
 1 root cause, 1 component blocked
-  postgres  Degraded: it is Degraded
+  postgres  Degraded: Argo CD gives no reason
     blocks 1: keycloak
     | pod postgres-0 restarts
     $ kubectl -n argocd describe application postgres
@@ -67,20 +70,92 @@ calls
     )
 
 
+SCREENS = [Screen(80, 24), Screen(110, 30)]
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
 @pytest.mark.parametrize("count", range(1, len(BROKEN) + 1))
-def test_a_failed_run_of_43_says_what_matters_within_20_lines(count: int) -> None:
-    report = deployed(reference(), BROKEN[:count], diagnostics=("back-off restarting",) * 9, slower=1.2)
-    first = "\n".join(report_text.text(report).splitlines()[:20])
-    assert "deploy of platform in staging: partial" in first
-    assert "exit code 2" in first
-    assert f"{count} root cause" in first
-    for name in sorted(BROKEN[:count], key=lambda name: -len(failure(report, name).blocks))[:3]:
-        assert f"  {name}  Degraded: {name}: 1 of 3 ready" in first
-        assert f"blocks {len(failure(report, name).blocks)}: " in first or not failure(report, name).blocks
-        assert f"$ kubectl -n argocd describe application {name}" in first
+def test_m5_a_failed_run_of_43_is_one_screen(count: int, screen: Screen) -> None:
+    report = deployed(
+        reference(), BROKEN[:count], diagnostics=("  container main waits, CrashLoopBackOff",) * 9, slower=1.2
+    )
+    text = report_text.summary_text(report, screen)
+    assert_one_screen(text, screen)
+    assert "deploy of platform in staging: partial" in text
+    assert "exit code 2" in text
+    assert f"{count} root cause" in text
+    shown = sorted(BROKEN[:count], key=lambda name: -len(failure(report, name).blocks))[:3]
+    for name in shown:
+        assert f"  {name}  Degraded: {name}: 1 of 3 ready" in text
+        assert f"blocks {len(failure(report, name).blocks)}: " in text or not failure(report, name).blocks
+    if count < 3:
+        assert all(f"$ kubectl -n argocd describe application {name}" in text for name in shown)
     for name in BROKEN[:count]:
-        assert name in first
-    assert "$ windlass deploy\n" in f"{first}\n"
+        assert name in text
+    assert "$ windlass deploy\n" in text
+
+
+def assert_one_screen(text: str, screen: Screen) -> None:
+    lines = text.splitlines()
+    assert len(lines) <= screen.height - report_text.ROWS_AROUND
+    assert all(len(line) <= screen.width or line.lstrip().startswith("$ ") for line in lines)
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_m5_every_report_is_one_screen(name: str, screen: Screen) -> None:
+    report = replace(SAMPLES[name], notices=tuple(f"notice {number} {'word ' * 30}" for number in range(20)))
+    text = report_text.summary_text(report, screen)
+    assert_one_screen(text, screen)
+    assert f"exit code {report.summary.exit_code}" in text
+    assert "notices: 20\n" in text or ("notices\n  notice 0 " in text and " more\n" in text)
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_m4_the_cause_is_not_cut(screen: Screen) -> None:
+    cause = "ComparisonError: Failed to load target state: " + "failed to generate manifest for source 1 of 1: " * 4
+    lines = (
+        "Deployment default/a: pod a-1 is Pending",
+        "  container main waits, ImagePullBackOff: not found in registry",
+    )
+    report = deployed(reference(), BROKEN[:2], diagnostics=lines)
+    changed = tuple(replace(each, detail=f"{cause}app path does not exist") for each in report.failures)
+    report = replace(report, failures=changed)
+    words = " ".join(report_text.summary_text(report, screen).split())
+    assert words.count("app path does not exist") == 2
+    if screen.height >= 30:
+        assert words.count(f"{cause}app path does not exist") == 2
+        assert "| container main waits, ImagePullBackOff: not found in registry" in words
+
+
+def test_m4_a_reason_that_argocd_does_not_give_is_the_one_of_the_container() -> None:
+    report = deployed(reference(), ["vault"])
+    waits = "  container main waits, ImagePullBackOff: not found"
+    found = failures.outcome_failures(
+        [Outcome("vault", Result.FAILED, Failed(Reason.DEGRADED, "it is Degraded"))],
+        {"vault": ("Deployment default/vault: pod vault-0 is Pending", waits)},
+    )
+    text = report_text.summary_text(replace(report, failures=found), SCREENS[0])
+    assert "  vault  Degraded: container main waits, ImagePullBackOff: not found\n" in text
+    assert text.count("ImagePullBackOff") == 1
+
+
+def test_l21_tables_fit_the_terminal() -> None:
+    report = deployed(reference(), ["vault"], slower=1.2)
+    for width in (80, 110):
+        lines = report_text.text(report, width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert any(line.startswith("  name") and "result" in line for line in lines)
+
+
+def test_l20_a_critical_path_of_no_time_has_no_share_of_the_run() -> None:
+    report = torn_down()
+    moment = report.timeline.spans[0].started
+    timeline = replace(
+        report.timeline, critical_path=replace(report.timeline.critical_path, duration=timedelta(seconds=0.2))
+    )
+    text = report_text.text(replace(report, timeline=timeline, summary=replace(report.summary, started=moment)))
+    assert "critical path 0 s: ceph\n" in text
 
 
 def test_the_example_of_the_page_is_real() -> None:
@@ -101,19 +176,19 @@ def test_what_the_first_screen_cuts_stands_below_in_full() -> None:
     lines = tuple(f"line {number} {'x' * 120}" for number in range(9))
     report = deployed(reference(), BROKEN[:1], diagnostics=lines)
     first, _, rest = report_text.text(report).partition("\nfailures in full\n")
-    assert lines[0] not in first
+    assert lines[-1] not in first
     assert f"and {len(failure(report, BROKEN[0]).blocks) - 5} more" in first
     assert all(f"    | {line}\n" in rest for line in lines)
     assert ", ".join(failure(report, BROKEN[0]).blocks) in rest
 
 
 def test_what_is_explained_by_another_is_no_root_cause() -> None:
-    failures = [
+    found = [
         Failure("a", "Missing", "", ("b", "c")),
         Failure("b", "Missing", "", ("c",)),
         Failure("d", "Missing", "", ()),
     ]
-    assert [each.name for each in report_text.root_causes(failures)] == ["a", "d"]
+    assert [each.name for each in report_text.root_causes(found)] == ["a", "d"]
 
 
 def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> None:
@@ -126,10 +201,9 @@ def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> N
 
 def test_lines_of_a_detail_stay_apart() -> None:
     report = partial_deploy()
-    failures = (replace(report.failures[0], detail="first\nsecond"), report.failures[1])
-    text = report_text.text(replace(report, failures=failures))
-    assert "  postgres  Degraded: first\n    blocks" in text
-    assert "failures in full\n  postgres  Degraded: first\n    second\n" in text
+    changed = (replace(report.failures[0], detail="first\nsecond"), report.failures[1])
+    text = report_text.text(replace(report, failures=changed))
+    assert "  postgres  Degraded: first\n    second\n    blocks" in text
 
 
 def test_a_plan_shows_each_component_once_and_what_it_will_be_at() -> None:
@@ -181,7 +255,7 @@ def test_any_report_has_a_text_that_begins_with_its_verdict(report: Report) -> N
     ("span", "words"), [(4.4, "4 s"), (60, "1 min"), (200, "3 min 20 s"), (3600, "1 h 0 min"), (3900, "1 h 5 min")]
 )
 def test_durations_in_words(span: float, words: str) -> None:
-    assert report_text.format_duration(timedelta(seconds=span)) == words
+    assert format_duration(timedelta(seconds=span)) == words
 
 
 def test_a_report_without_platform_and_server_has_no_line_for_them() -> None:

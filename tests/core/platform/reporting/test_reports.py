@@ -75,7 +75,9 @@ def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
     report = reports.plan_report(run, SMALL, plan, seen)
     assert report.summary.exit_code == 1
     text = report_text.text(report)
-    assert "deploy of app:keycloak in staging: failure, dry run" in text
+    assert text.startswith(
+        "plan to deploy app:keycloak in staging: 1 to sync, about 1 min\n  failure, dry run: nothing was changed"
+    )
     assert "in the way\n  postgres: it does not exist; needed by keycloak" in text
     assert "steps\n  sync  keycloak  about 1 min  it does not exist" in text
     assert "$ windlass deploy --scope app:postgres" in text

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.snapshots import Snapshot
 
+NO_REASON = "Argo CD gives no reason"
+CAUSE_MARKS = ("  container ", "condition ", "  event ")
+"""How diagnostic lines begin that name a cause; other lines say where it is."""
 DiagnosticLines = Mapping[str, tuple[str, ...]]
 """Diagnostic lines by node."""
 
@@ -49,9 +52,16 @@ def outcome_failures(outcomes: Iterable[Outcome], diagnostics: DiagnosticLines) 
         for cause in outcome.causes if outcome.is_blocked else ():
             failed.setdefault(cause, outcome)
     return tuple(
-        Failure(name, *_reason_and_detail(each), tuple(blocked.get(name, ())), diagnostics.get(name, ()))
+        _failure(name, *_reason_and_detail(each), blocked.get(name, ()), diagnostics.get(name, ()))
         for name, each in sorted(failed.items())
     )
+
+
+def _failure(name: str, reason: str, detail: str, blocks: Iterable[str], diagnostics: tuple[str, ...] = ()) -> Failure:
+    """A failure whose detail does not repeat its reason: without a better one, the first diagnostic that is a cause."""
+    if detail == f"it is {reason}":
+        detail = next((line.strip() for line in diagnostics if line.startswith(CAUSE_MARKS)), NO_REASON)
+    return Failure(name, reason, detail.removeprefix(f"it is {reason}: "), tuple(blocks), diagnostics)
 
 
 def _reason_and_detail(outcome: Outcome) -> tuple[str, str]:
@@ -73,7 +83,7 @@ def unhealthy_failures(
         blocks = dependents.closure([node]) - (frozenset() if failed.cause else {node})
         earlier = found[name].blocks if name in found else ()
         lines = diagnostics.get(name, ())
-        found[name] = Failure(name, str(failed.reason), failed.detail, tuple(sorted(blocks.union(earlier))), lines)
+        found[name] = _failure(name, str(failed.reason), failed.detail, sorted(blocks.union(earlier)), lines)
     return tuple(failure for _, failure in sorted(found.items()))
 
 

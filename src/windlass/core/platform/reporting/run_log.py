@@ -15,7 +15,7 @@ from windlass.core.platform.events import (
 )
 from windlass.core.platform.gate_values import Failed, Open, abbreviate
 from windlass.core.platform.outcomes import Outcome, Result
-from windlass.core.platform.reporting.report_text import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration
 from windlass.core.platform.reporting.verdicts import Verdict
 
 if TYPE_CHECKING:
