@@ -22,6 +22,8 @@ FORMS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "json": lambda secret: json.dumps(secret)[1:-1],
     "go json": go_json,
+    "json in json": lambda secret: json.dumps(go_json(secret))[1:-1],
+    "json in a repr": lambda secret: repr(go_json(secret))[1:-1],
     "repr": lambda secret: repr(secret)[1:-1],
     "url": lambda secret: quote(secret, safe=""),
     "url path": quote,

@@ -35,6 +35,15 @@ HOSTILE = "".join(
 LONGEST_LINE = 4 * MAX_MESSAGE_LENGTH  # a line may contain several messages
 
 
+def assert_harmless(output: str) -> None:
+    assert "Traceback" not in output
+    for line in output.split("\n"):
+        assert line.isprintable()
+        assert len(line) <= LONGEST_LINE
+        assert not line.lstrip().startswith(("::", "section_start:"))
+        assert not any(command in line for command in CI_COMMANDS if command.startswith("##"))
+
+
 @pytest.mark.parametrize("size", [1, 400_000], ids=["short", "400 kB"])
 @pytest.mark.parametrize("is_broken", [False, True], ids=["answers", "errors"])
 async def test_no_line_is_hostile(tmp_path: Path, is_broken: bool, size: int) -> None:
@@ -55,12 +64,17 @@ async def test_no_line_is_hostile(tmp_path: Path, is_broken: bool, size: int) ->
             outputs[command] = ended.stdout, ended.stderr
     assert any(COMMIT in text for pair in outputs.values() for text in pair)
     for output in (text for pair in outputs.values() for text in pair):
-        assert "Traceback" not in output
-        for line in output.split("\n"):
-            assert line.isprintable()
-            assert len(line) <= LONGEST_LINE
-            assert not line.lstrip().startswith(("::", "section_start:"))
-            assert not any(command in line for command in CI_COMMANDS if command.startswith("##"))
+        assert_harmless(output)
     for form, parse in (("json", json.loads), ("junit", ET.fromstring)):
         report = outputs["validate", "--all", "--format", form][0]
         assert is_broken or parse(report) is not None
+
+
+@pytest.mark.parametrize(
+    "arguments", [("wait", "a", HOSTILE), (HOSTILE,), ("wait", f"--{HOSTILE}"), ("plan", "--action", HOSTILE)]
+)
+def test_no_usage_error_is_hostile(arguments: tuple[str, ...]) -> None:
+    ended = windlass(*(each.replace("\0", "") for each in arguments))
+    assert ended.code == 3
+    assert "Usage:" in ended.stderr
+    assert_harmless(ended.output)

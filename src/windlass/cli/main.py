@@ -6,6 +6,7 @@ A command is imported when it is called, so that `--help` and a mistyped command
 from __future__ import annotations
 
 import errno
+import io
 import sys
 import traceback
 from contextlib import suppress
@@ -118,8 +119,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     try:
         result = windlass.main(list(argv), prog_name="windlass", standalone_mode=False, obj=source)
     except click.ClickException as error:
-        with suppress(OSError):
-            error.show()
+        _print_line(_click_message(error))
         return ExitCode.INVALID
     except WindlassError as error:
         options = _command_line_options(argv)
@@ -139,6 +139,13 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             _print_bug(error, source.redactor, debug=environ.get("LOG_LEVEL") == "debug")
         return ExitCode.FAILURE
     return result if isinstance(result, int) else ExitCode.SUCCESS
+
+
+def _click_message(error: click.ClickException) -> str:
+    """Usage and message; the message may quote an argument, which may come from a CI system."""
+    text = io.StringIO()
+    error.show(file=text)
+    return text.getvalue().rstrip("\n")
 
 
 def _command_line_options(argv: Sequence[str]) -> Mapping[str, str | None]:

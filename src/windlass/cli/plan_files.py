@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -66,7 +67,11 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 def write_plan(path: Path, result: PlanResult, settings: Settings, action: Action) -> None:
-    document = plan_documents.plan_document(result.plan, _plan_header(settings, action), result.summary)
+    """Write a plan. Why a step is needed may quote the cluster, so it is redacted; the rest is what is compared."""
+    redact = settings.cluster.credentials.redactor.printable
+    steps = tuple(replace(step, why=redact(step.why)) for step in result.plan.steps)
+    plan = replace(result.plan, steps=steps)
+    document = plan_documents.plan_document(plan, _plan_header(settings, action), result.summary)
     content = msgspec.json.format(msgspec.json.encode(document), indent=2)
     try:
         output_files.write_file(path, content + b"\n")

@@ -153,11 +153,16 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _encoded_forms(part: str) -> Iterator[str]:
-    """The text itself, and how it appears in JSON, in a repr, in a URL and in base64."""
+    """The text itself, and how it appears in JSON, in a repr, in either once more, in a URL and in base64."""
     raw = part.encode("utf-8", "surrogatepass")
     json_text = json.dumps(part, ensure_ascii=False)[1:-1]
-    yield from (part, json.dumps(part)[1:-1], json_text, repr(part)[1:-1])
-    yield json_text.translate(_GO_ESCAPES)
+    yield part
+    for escaped in (json.dumps(part)[1:-1], json_text, repr(part)[1:-1], json_text.translate(_GO_ESCAPES)):
+        yield from (
+            escaped,
+            repr(escaped)[1:-1],
+            *(json.dumps(escaped, ensure_ascii=each)[1:-1] for each in (True, False)),
+        )
     for form in (quote_plus(raw), *(quote(raw, safe=safe) for safe in _URL_SAFE)):
         yield from (form, _PERCENT_CODE.sub(lambda code: code[0].lower(), form))
     for alphabet in (None, b"-_"):

@@ -46,11 +46,11 @@ def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...],
             message = f"{evidence.health} at {abbreviate(evidence.shown)}{drifting} ({evidence.proof})"
             code = ExitCode.SUCCESS
         case Failed(reason, detail):
-            message, code = f"{reason}: {redact.one_line(detail)}", ExitCode.FAILURE
+            message, code = f"{reason}: {detail}", ExitCode.FAILURE
         case WaitTimeout(detail):
-            message = f"out of time after {format_duration(request.timeout)}: {redact.one_line(detail)}"
+            message = f"out of time after {format_duration(request.timeout)}: {detail}"
             code = ExitCode.TIMEOUT
-    print_text(f"{application}: {message}")
+    print_text(f"{application}: {redact.one_line(message)}")
     return code
 
 
