@@ -136,6 +136,7 @@ COMMANDS = (
     ("cluster",),
     ("wait", "a", "--timeout", "1s"),
     ("import",),
+    *(("status", "--format", form) for form in ("text", "json")),
     *(("validate", "--all", "--format", form) for form in ("text", "json", "junit")),
 )
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "cluster": ("cluster",),
     "wait": ("wait", "a", "--timeout", "1s"),
     "import": ("import",),
+    "status": ("status", "--format", "json"),
     "validate": ("validate", "--all", "--format", "json"),
     "plan": ("plan", *RUN_OPTIONS),
     "deploy": ("deploy", *RUN_OPTIONS, "--timeout", "2s"),
@@ -52,7 +53,7 @@ async def run_insecurely(tmp_path: Path, command: tuple[str, ...], *, insecure: 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_every_command_tells_that_the_certificate_is_not_verified(tmp_path: Path, name: str) -> None:
     ended = await run_insecurely(tmp_path, COMMANDS[name], insecure=True)
-    assert NOTICE in (ended.stdout if name == "cluster" else ended.stderr), ended.output
+    assert NOTICE in (ended.stdout if name in {"cluster", "status"} else ended.stderr), ended.output
     if "--format" in COMMANDS[name] and ended.stdout:
         notices = json.loads(ended.stdout)["notices"]
         assert len([notice for notice in notices if NOTICE in notice]) == 1

@@ -183,6 +183,22 @@ async def test_a_role_may_name_objects(raw: Raw, as_robot: Raw, namespace: str) 
     assert (await as_robot("GET", f"{path}/b")).status == 403
 
 
+async def test_a_role_that_names_objects_permits_a_list_that_selects_one(
+    raw: Raw, as_robot: Raw, namespace: str
+) -> None:
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": ["list"]}
+    await allow(raw, namespace, rule)
+    path = CONFIG_MAPS.in_namespace(namespace).path
+    await raw.ok("POST", path, config_map("a"))
+
+    async def is_allowed() -> bool:
+        return (await as_robot("GET", f"{path}?fieldSelector=metadata.name%3Da")).status == 200
+
+    await until(is_allowed, "the grant")
+    for query in ("", "?fieldSelector=metadata.name%3Db", "?fieldSelector=metadata.name%21%3Da"):
+        assert (await as_robot("GET", f"{path}{query}")).status == 403
+
+
 async def test_an_account_cannot_grant_more_than_it_has(raw: Raw, as_robot: Raw, namespace: str) -> None:
     await allow(raw, namespace, {"apiGroups": [RBAC], "resources": ["roles"], "verbs": ["create"]})
     more = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}

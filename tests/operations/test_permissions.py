@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tests import builders
-from tests.operations.clusters import after
+from tests.operations.clusters import after, patch
 from tests.operations.custom_resources import DEFINITIONS, THINGS, definition, thing
 from tests.operations.teardown.test_cleanup import serve_snapshots
 from tests.operations.test_parents import application_set
@@ -29,7 +31,7 @@ from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.transport.calls import CallSender
 from windlass.lua.worker_process import LuaWorker, ScriptResult
-from windlass.operations import deploy, import_, plan, validate, wait
+from windlass.operations import deploy, import_, plan, status, validate, wait
 from windlass.operations.observation import ObservedCluster
 from windlass.operations.planner import RunRequest
 from windlass.operations.teardown import teardown
@@ -51,6 +53,7 @@ CHECKED = frozenset({("things.test", "*")})
 ROOT = RootApplication(URL, "main", "root", {})
 DEFAULT_CLASS = {"storageclass.kubernetes.io/is-default-class": "true"}
 HOOK = {"argocd.argoproj.io/hook": "PostSync"}
+REFRESH = {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
 CRASH = {f"{ANNOTATION_PREFIX}fails-with": "CrashLoopBackOff"}
 
 
@@ -164,6 +167,7 @@ async def play(stage: Stage, policy: VolumePolicy) -> None:
     report = await validate.validate(looked, validate.ValidateRequest("staging", platform()))
     assert not {each.name for each in report.failures} - {"bad"}, report.failures
     await wait_for_applications(stage)
+    await look_at_the_status(stage)
     assert not (await import_.import_platform(stage.cluster(RightsFor.IMPORT))).notices
     report = await stage.run(RightsFor.TEARDOWN, f"down-{policy}", volume_policy=policy)
     assert report.summary.exit_code == 0, (report.failures, report.removal)
@@ -182,6 +186,31 @@ async def wait_for_applications(stage: Stage) -> None:
         await after(30)
 
 
+async def look_at_the_status(stage: Stage) -> None:
+    """Also while Argo CD does not run, and while every Application is unhealthy: then all objects are read."""
+    shown = await status.read_status(stage.cluster(RightsFor.STATUS))
+    assert [each.name for each in shown.failed + shown.active] == ["bad"], shown
+    assert "CrashLoopBackOff" in str((shown.failed + shown.active)[0])
+    for name in ("web", "db", "pods"):
+        stage.world.argocd.health_overrides.clear()
+        stage.world.argocd.health_overrides[name] = "Degraded"
+        await patch(stage.world, REFRESH, name)
+        await after(5)
+        shown = await status.read_status(stage.cluster(RightsFor.STATUS))
+        assert name in [each.name for each in shown.failed]
+    stage.world.argocd.health_overrides.clear()
+    for name in ("web", "db", "pods"):
+        await patch(stage.world, REFRESH, name)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(5):
+            await status.watch_status(stage.cluster(RightsFor.STATUS), lambda _: None)
+    stage.world.argocd.pause()
+    await after(600)
+    assert "is its controller running?" in (await status.read_status(stage.cluster(RightsFor.STATUS))).notices[0]
+    stage.world.argocd.resume()
+    await after(200)
+
+
 async def look_at_an_empty_cluster(stage: Stage) -> None:
     request = RunRequest(Action.DEPLOY, "staging", platform(), Scope(), root=ROOT)
     assert (await plan.plan(stage.cluster(RightsFor.PLAN), request)).plan.steps
@@ -194,6 +223,7 @@ async def look_at_an_empty_cluster(stage: Stage) -> None:
 NOT_PLAYED = {
     ("deploy", "applications", "list"): "the server streams the list; one that does not is listed",
     ("wait", "applications", "list"): "as above",
+    ("status", "leases", "list"): "as above",
     ("teardown", "leases", "create"): "a deploy is recorded here; without it the teardown creates the Lease",
 }
 """Rights that this cluster gives no occasion to use."""

@@ -54,6 +54,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sandbox": (
         "sandbox", "Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end."
     ),
+    "status": (
+        "status",
+        "Show what is healthy, what changes now, what failed and why, and who holds the lock. Reads only.",
+    ),
     "teardown": (
         "teardown",
         "Lower the platform: every application in reverse order, each only after all that depends on it is gone.",
@@ -65,7 +69,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
 }  # fmt: skip
 """By name: the module in `cli.commands`, with a click command of the same name, and the first line of its help."""
-ADVISED_COMMANDS = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait"})
+ADVISED_COMMANDS = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait", "status"})
 """Commands whose errors come with a recommended next command.
 
 These start from settings and a cluster. The other commands are what a recommendation tells the user to run.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tests.scenarios.exit_codes.situations import Situation
 
 ACTIONS = sorted(COMMANDS)
-CLUSTERED = ("deploy", "teardown", "validate", "plan", "wait", "import", "cluster")
+CLUSTERED = ("deploy", "teardown", "validate", "plan", "wait", "import", "status", "cluster")
 """Actions that ask a cluster."""
 LIMITED = tuple(action for action in CLUSTERED if action != "cluster")
 """Actions that have a time limit."""
@@ -96,7 +96,7 @@ FOR_MANY_ACTIONS = (
     *(wrong(action, "a platform file that is not there", "--dag /nowhere.yaml", "there is no file /nowhere.yaml")
       for action in ("deploy", "lint", "rehearse", "config")),
     *(wrong(action, "no way to a cluster", "", "exactly one of --kubeconfig", KUBECONFIG_PATH="")
-      for action in ("teardown", "plan", "wait", "import", "cluster")),
+      for action in ("teardown", "plan", "wait", "import", "status", "cluster")),
     *(wrong(action, "no environment", "", "the target environment is missing", ENVIRONMENT="")
       for action in ("deploy", "validate")),
     *(Row(action, "a cluster that cannot be reached", 1, USUALLY.get(action, ""), "connection refused",
@@ -106,6 +106,8 @@ FOR_MANY_ACTIONS = (
       for action in ("deploy", "teardown", "wait", "cluster")),
     *(Row(action, "a cluster without Argo CD", 1, USUALLY.get(action, ""), "Argo CD's Application is not served here",
           platform="web", given=without_argo_cd) for action in ("deploy", "teardown", "plan")),
+    Row("status", "a cluster without Argo CD", 1, says="Argo CD's Application is not served here",
+        given=without_argo_cd),
     *(Row(action, "a cluster that does not answer in time", 4, f"{USUALLY.get(action, '')} --timeout 1s",
           platform="web" if action in PLATFORMS else "", given=silent) for action in LIMITED),
     *(Row(action, f"{name} while a cluster does not answer", 1, USUALLY.get(action, ""), "interrupted",
@@ -227,6 +229,13 @@ WAIT = (
     Row("wait", "half a name", 3, "argocd/", "it is NAME or NAMESPACE/NAME"),
     Row("wait", "it is not healthy in time", 4, "slow --timeout 3s", "out of time after 3 s", given=standing),
 )  # fmt: skip
+STATUS = (
+    Row("status", "something failed", 2, says="failed 1", given=standing),
+    *(Row("status", f"{name} while it watches", 0, "--watch", "applications", given=standing, signal=number,
+          once="lock ") for name, number in SIGNALS.items()),
+    Row("status", "the output cannot be written", 1, says="the output cannot be written: No space left",
+        given=standing, is_output_full=True),
+)  # fmt: skip
 IMPORT = (
     Row("import", "a platform file is written", 0, says="kind: Platform", given=standing),
     wrong("import", "force without a file", "--force", "name it by --out FILE"),
@@ -279,5 +288,5 @@ OTHERS = (
         given=occupied),
 )  # fmt: skip
 ROWS = (
-    *FOR_EVERY_ACTION, *FOR_MANY_ACTIONS, *DEPLOY, *TEARDOWN, *VALIDATE, *PLAN, *WAIT, *IMPORT, *OTHERS,
+    *FOR_EVERY_ACTION, *FOR_MANY_ACTIONS, *DEPLOY, *TEARDOWN, *VALIDATE, *PLAN, *WAIT, *STATUS, *IMPORT, *OTHERS,
 )  # fmt: skip

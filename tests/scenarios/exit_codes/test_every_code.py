@@ -62,7 +62,7 @@ def interrupt(process: subprocess.Popen[str], row: Row, world: World) -> str:
             process.wait()
         return ""
     seen = ""
-    stream = process.stdout if row.action == "sandbox" else process.stderr
+    stream = process.stdout if row.action in {"sandbox", "status"} else process.stderr
     assert stream is not None
     for line in stream:
         seen += line

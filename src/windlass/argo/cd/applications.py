@@ -237,6 +237,7 @@ def _parse_state(application: Application) -> ApplicationState:
         sync=SyncStatus(sync.status) if sync.status in set(SyncStatus) else SyncStatus.UNKNOWN,
         health=parse_health(health.status),
         health_message=health.message or "",
+        health_since=_parse_time(health.last_transition_time),
         sources=_sources(spec),
         compared_sources=_sources(sync.compared_to or _SourceFields()),
         operation_requested=application.operation is not None,

@@ -6,7 +6,7 @@ It is informational only: whatever cannot be read is left out, and the total tim
 from __future__ import annotations
 
 import asyncio
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import failed_resources, resource_addresses
@@ -16,7 +16,7 @@ from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from windlass.argo.cd.application_resources import ResourceAddress
     from windlass.argo.cd.applications import Application
@@ -47,6 +47,16 @@ async def diagnose_application(reader: KubeReader, application: Application) -> 
         except TimeoutError:
             lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
     return tuple(_short_line(reader, line) for line in lines[:MAX_LINES])
+
+
+def main_problem(lines: Sequence[str]) -> str:
+    """Of these lines the ones about the first pod with a failing container, as one; empty if there is none."""
+    container = next((index for index, line in enumerate(lines) if line.startswith("  container ")), None)
+    if container is None:
+        return ""
+    pod = next(line for line in reversed(lines[:container]) if not line.startswith(" "))
+    logs = [line for line in takewhile(lambda line: line.startswith(" "), lines[container:]) if "  log " in line[:6]]
+    return "; ".join((pod, lines[container].strip(), *(line.strip() for line in logs[-1:])))
 
 
 def _short_line(reader: KubeReader, line: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from windlass.settings.settings import Settings
     from windlass.settings.source import SettingsSource
 
-ACTIONS = ("deploy", "validate", "plan", "teardown", "wait", "import")
+ACTIONS = ("deploy", "validate", "plan", "teardown", "wait", "import", "status")
 
 
 @click.command()

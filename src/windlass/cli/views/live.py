@@ -1,6 +1,7 @@
-"""The live view on a terminal. The only module that uses rich; imported only if stderr is a terminal.
+"""What is redrawn on a terminal: the live view of a run, and the status of a cluster.
 
-The view never affects the run: an error here ends the view, not the run.
+The only module that uses rich; imported only for a terminal. The live view never affects the run: an error here ends
+the view, not the run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec
 
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from windlass.cli.views.live_rows import HEAD_ROWS, MAX_ROWS, render_rows
@@ -82,14 +84,7 @@ class LiveView:
         self._live.update(self._styled_text(lines), refresh=True)
 
     def _styled_text(self, rows: Iterable[Row]) -> Text:
-        lines = [Text.assemble(*((self._encodable_text(text), style.value) for text, style in row)) for row in rows]
-        return Text("\n", no_wrap=True, overflow="crop").join(lines)
-
-    def _encodable_text(self, text: str) -> str:
-        """Replace symbols by ASCII on a terminal that does not use UTF-8."""
-        if self._encoding.lower().replace("-", "") == "utf8":
-            return text
-        return text.translate(_ASCII_SYMBOLS).encode(self._encoding, "replace").decode(self._encoding)
+        return Text("\n", no_wrap=True, overflow="crop").join(_styled_line(row, self._encoding) for row in rows)
 
     def _call_safely(self, work: Callable[P, object], *args: P.args, **options: P.kwargs) -> None:
         """Call a function and ignore its errors: a lost terminal must not end the run."""
@@ -97,3 +92,45 @@ class LiveView:
             work(*args, **options)
         except Exception:  # noqa: BLE001 - see above
             self._is_broken = True
+
+
+class StatusScreen:
+    """Shows rows on a terminal, wrapped beside their first cell; inside `with`, each `show` replaces the last."""
+
+    def __init__(self, stream: TextIO, variables: Mapping[str, str]) -> None:
+        """`variables` are the environment variables that describe the terminal."""
+        self._encoding = stream.encoding or "ascii"
+        self._console = Console(file=stream, highlight=False, _environ=variables)
+        self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+
+    def print(self, rows: Iterable[Row]) -> None:
+        self._console.print(self._grid(rows))
+
+    def show(self, rows: Iterable[Row]) -> None:
+        self._live.update(self._grid(rows), refresh=True)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()  # shows the cursor again
+
+    def _grid(self, rows: Iterable[Row]) -> Table:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for label, *rest in rows:
+            grid.add_row(_styled_line((label,), self._encoding), _styled_line(tuple(rest), self._encoding))
+        return grid
+
+
+def _styled_line(row: Row, encoding: str) -> Text:
+    return Text.assemble(*((_encodable_text(text, encoding), style.value) for text, style in row))
+
+
+def _encodable_text(text: str, encoding: str) -> str:
+    """Replace symbols by ASCII on a terminal that does not use UTF-8."""
+    if encoding.lower().replace("-", "") == "utf8":
+        return text
+    return text.translate(_ASCII_SYMBOLS).encode(encoding, "replace").decode(encoding)

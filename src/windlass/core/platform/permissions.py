@@ -30,6 +30,7 @@ class RightsFor(StrEnum):
     TEARDOWN = "teardown"
     WAIT = "wait"
     IMPORT = "import"
+    STATUS = "status"
 
 
 class Place(StrEnum):
@@ -68,6 +69,7 @@ class PermissionRequest:
 
 _A = RightsFor
 _READ = (_A.DEPLOY, _A.VALIDATE, _A.PLAN, _A.WAIT)
+_OBJECTS = (*_READ, _A.STATUS)
 _RUNS = (_A.DEPLOY, _A.TEARDOWN)
 _CHECKS = (_A.DEPLOY, _A.VALIDATE, _A.PLAN)
 _CLUSTER, _ARGOCD, _APPLICATIONS = Place.CLUSTER, Place.ARGOCD, Place.APPLICATIONS
@@ -77,8 +79,9 @@ RIGHTS: tuple[Right, ...] = (
     Right(_CHECKS, _APPLICATIONS, ARGO, ("applications",), ("get",), "Applications that are objects of others"),
     Right((*_RUNS, _A.WAIT), _APPLICATIONS, ARGO, ("applications",), ("watch",), "to wait for Argo CD"),
     Right((_A.IMPORT,), _CLUSTER, ARGO, ("applications",), ("list",), "everything that Argo CD deploys"),
+    Right((_A.STATUS,), _CLUSTER, ARGO, ("applications",), ("list", "watch"), "everything that Argo CD deploys"),
     Right((*_CHECKS, _A.IMPORT), _CLUSTER, ARGO, ("applicationsets",), ("list",), "what defines Applications"),
-    Right(_READ, _ARGOCD, "", ("configmaps",), ("get",), "Argo CD's health checks and intervals", ("argocd-cm",)),
+    Right(_OBJECTS, _ARGOCD, "", ("configmaps",), ("get",), "Argo CD's health checks and intervals", ("argocd-cm",)),
     Right((_A.IMPORT,), _ARGOCD, "", ("configmaps",), ("get",), "whether parents wait for children", ("argocd-cm",)),
     Right(_READ, _ARGOCD, ARGO, ("appprojects",), ("get",), "whether this is Argo CD's namespace", ("default",)),
     Right((_A.VALIDATE, _A.WAIT), _CLUSTER, "", ("namespaces",), ("get",), "whether it exists", ("{argocd}",)),
@@ -86,16 +89,18 @@ RIGHTS: tuple[Right, ...] = (
           "plan belongs", ("{argocd}", "kube-system")),
     Right(_CHECKS, _ARGOCD, "coordination.k8s.io", ("leases",), ("get",), "which platform the cluster carries",
           ("windlass",)),
+    Right((_A.STATUS,), _ARGOCD, "coordination.k8s.io", ("leases",), ("get", "list", "watch"), "which platform the "
+          "cluster carries, and who holds the lock", ("windlass",)),
     Right(_RUNS, _ARGOCD, "coordination.k8s.io", ("leases",), ("create",), "the lock: one run at a time"),
     Right((_A.DEPLOY,), _ARGOCD, "coordination.k8s.io", ("leases",), ("update",), "to renew and release the lock",
           ("windlass",)),
-    Right(_READ, _CLUSTER, "apps", ("deployments", "statefulsets", "daemonsets", "replicasets"), ("get", "list"),
+    Right(_OBJECTS, _CLUSTER, "apps", ("deployments", "statefulsets", "daemonsets", "replicasets"), ("get", "list"),
           "the health of objects; of critical applications all of them"),
-    Right(_READ, _CLUSTER, "batch", ("jobs",), ("get", "list"), "the health of objects, and hooks"),
-    Right(_READ, _CLUSTER, "", ("pods", "persistentvolumeclaims"), ("get", "list"), "the health of objects, and why "
+    Right(_OBJECTS, _CLUSTER, "batch", ("jobs",), ("get", "list"), "the health of objects, and hooks"),
+    Right(_OBJECTS, _CLUSTER, "", ("pods", "persistentvolumeclaims"), ("get", "list"), "the health of objects, and why "
           "one is not healthy"),
-    Right((_A.DEPLOY,), _CLUSTER, "", ("events",), ("list",), "why a pod is not healthy"),
-    Right((_A.DEPLOY,), _CLUSTER, "", ("pods/log",), ("get",), "why a container ended"),
+    Right((_A.DEPLOY, _A.STATUS), _CLUSTER, "", ("events",), ("list",), "why a pod is not healthy"),
+    Right((_A.DEPLOY, _A.STATUS), _CLUSTER, "", ("pods/log",), ("get",), "why a container ended"),
     Right((_A.VALIDATE,), _CLUSTER, "wgpolicyk8s.io", ("policyreports", "clusterpolicyreports"), ("list",),
           "findings of policy engines"),
     Right(_RUNS, _APPLICATIONS, ARGO, ("applications",), ("patch",), "to sync, to refresh, to change finalizers"),
@@ -149,7 +154,9 @@ def _rights_by_namespace(action: RightsFor, request: PermissionRequest) -> dict[
 
 def _checked_rights(request: PermissionRequest) -> Iterator[Right]:
     for group, plural in sorted(request.checked_resources):
-        yield Right(_READ, _CLUSTER, group, (plural,), ("get", "list"), "objects with a health check, or with a gate")
+        yield Right(
+            _OBJECTS, _CLUSTER, group, (plural,), ("get", "list"), "objects with a health check, or with a gate"
+        )
 
 
 def _namespaces(right: Right, request: PermissionRequest) -> frozenset[str]:

@@ -15,7 +15,7 @@ from windlass.sandbox.apiserver.access import rbac
 from windlass.sandbox.apiserver.access.authentication import impersonated_user
 from windlass.sandbox.apiserver.objects import patches
 from windlass.sandbox.apiserver.objects.kinds import ServedKind
-from windlass.sandbox.apiserver.requests import ANONYMOUS, READ_VERBS, ApiRequest
+from windlass.sandbox.apiserver.requests import ANONYMOUS, READ_VERBS, ApiRequest, RequestOptions
 from windlass.sandbox.apiserver.store import StoredObject
 from windlass.sandbox.apiserver.watches import ServedWatch
 from windlass.sandbox.apiserver.wire import api_status, protobuf, yaml
@@ -161,6 +161,7 @@ def _build_request(server: ApiServer, http_request: _HttpRequest, resource: Reso
         name=resource.name,
         subresource=resource.subresource,
         user=http_request.user,
+        options=RequestOptions(fields=http_request.query.get("fieldSelector", "")),
     )
     if not server.authorizer.allows(named.user, rbac.request_attributes(named)):
         return named  # `perform` refuses it; the body of a user without rights is never decoded

@@ -124,6 +124,8 @@ class ApplicationState:
     sync: SyncStatus = SyncStatus.UNKNOWN
     health: Health = Health.UNKNOWN
     health_message: str = ""
+    health_since: datetime | None = None
+    """When the health last changed; `None` if Argo CD does not record it."""
     sources: tuple[Source, ...] = ()
     compared_sources: tuple[Source, ...] = ()
     """The sources of the last comparison; the sources in the spec may be newer."""

@@ -12,6 +12,7 @@ from windlass.core.platform.model.graphs import Graph
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windlass.core.platform.cluster_status import ClusterStatus
     from windlass.core.platform.events import Event
     from windlass.core.platform.reporting.reports import Report
 
@@ -23,6 +24,11 @@ def redact_report(report: Report, redact: Callable[[str], str]) -> Report:
 
 def redact_event(event: Event, redact: Callable[[str], str]) -> Event:
     redacted: Event = _redact_texts(event, redact)
+    return redacted
+
+
+def redact_status(status: ClusterStatus, redact: Callable[[str], str]) -> ClusterStatus:
+    redacted: ClusterStatus = _redact_texts(status, redact)
     return redacted
 
 

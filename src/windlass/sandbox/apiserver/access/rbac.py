@@ -5,6 +5,7 @@ Without RBAC every user with credentials may do everything; an anonymous user ma
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from windlass.sandbox.apiserver.store import Store
     from windlass.sandbox.apiserver.wire.api_status import Body
 
+NAME_SELECTOR = re.compile(r"metadata\.name==?([^,!=]+)")
+"""A list or watch of one object, which a rule with `resourceNames` permits."""
 RBAC_GROUP = "rbac.authorization.k8s.io"
 # Rules for every authenticated user, as in the default ClusterRoles of a real cluster.
 AUTHENTICATED_RULES: list[Body] = [
@@ -54,8 +57,9 @@ def request_attributes(request: ApiRequest) -> AuthorizationAttributes:
     kind = request.kind
     resource = f"{kind.plural}/{request.subresource}" if request.subresource else kind.plural
     namespace = request.name if kind.id == "namespaces" else request.namespace
+    name = request.name or (found[1] if (found := NAME_SELECTOR.fullmatch(request.options.fields)) else "")
     return AuthorizationAttributes(
-        verb=request.verb, group=kind.group, resource=resource, namespace=namespace, name=request.name
+        verb=request.verb, group=kind.group, resource=resource, namespace=namespace, name=name
     )
 
 
