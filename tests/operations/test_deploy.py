@@ -147,7 +147,7 @@ def test_time_that_is_over_before_anything_is_seen_is_4_with_a_report() -> None:
         assert ended.report is not None
         assert (str(ended.report.summary.verdict), ended.report.summary.exit_code) == ("timeout", 4)
         assert {str(each.health) for each in ended.report.components} == {"Unknown"}
-        assert ended.report.notices == ("out of time (see --timeout): nothing more is started",)
+        assert ended.report.notices == ("the time limit of the run was over (--timeout)",)
 
     acted(told(CHAIN), work)
 

@@ -98,5 +98,5 @@ def test_action_failed(cluster: Running, tmp_path: Path) -> None:
     )
     assert ended.code == 1
     advice = json.loads(ended.stdout)["recommendations"]
-    assert [row["detected"] for row in advice] == ["ActionFailed", "Degraded"]
+    assert [row["detected"] for row in advice] == ["ValidationFailed", "Degraded"]
     assert advice[0]["command"].startswith("windlass validate")

@@ -29,7 +29,7 @@ def log(ended: Ended) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("dry_run", ["true", "false"])
-def test_a_run_and_a_dry_run_have_a_log_and_metrics(stage: Stage, dry_run: str) -> None:
+def test_m2_a_run_and_a_dry_run_have_a_log_and_metrics_of_their_own(stage: Stage, dry_run: str) -> None:
     file, secrets = stage.folder / "run.prom", stage.folder / "secrets"
     secrets.mkdir()
     (secrets / "unknown").write_text("x")
@@ -41,8 +41,10 @@ def test_a_run_and_a_dry_run_have_a_log_and_metrics(stage: Stage, dry_run: str) 
     assert {"connect", "observe", "plan"} <= {line["phase"] for line in lines}
     assert any("unknown" in line["message"] for line in lines if line["level"] == "warn")
     text = file.read_text()
-    assert 'executor_action_status{action="deploy",status="success"} 1' in text
-    assert 'executor_action_duration_seconds_count{action="deploy",status="success"} 1' in text
+    action = "plan" if dry_run == "true" else "deploy"
+    assert f'executor_action_status{{action="{action}",status="success"}} 1' in text
+    assert f'executor_action_duration_seconds_count{{action="{action}",status="success"}} 1' in text
+    assert {line["action"] for line in lines} == {action}
 
 
 def test_an_error_that_ends_a_run_is_in_its_log(stage: Stage) -> None:

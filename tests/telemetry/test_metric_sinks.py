@@ -191,7 +191,7 @@ async def test_a_push_is_one_request_with_all_metrics() -> None:
     async with gateway() as fake:
         assert await push_metrics(Pushgateway(fake.url, "me:hunter2\n"), metrics, "staging") == ""
     [head], [body] = fake.heads, fake.bodies
-    assert head[0] == "PUT /metrics/job/windlass/environment/staging HTTP/1.1"
+    assert head[0] == "PUT /metrics/job/windlass/action/deploy/environment/staging HTTP/1.1"
     assert f"Host: {LOOPBACK}:{fake.port}" in head
     assert "Content-Type: text/plain; version=0.0.4; charset=utf-8" in head
     assert f"Authorization: Basic {base64.b64encode(b'me:hunter2').decode()}" in head

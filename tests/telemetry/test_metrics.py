@@ -186,8 +186,8 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("gateway", "environment", "url"),
     [
-        ("http://push:9091", "staging", "http://push:9091/metrics/job/windlass/environment/staging"),
-        ("https://push/base/", "", "https://push/base/metrics/job/windlass"),
+        ("http://push:9091", "staging", "http://push:9091/metrics/job/windlass/action/deploy/environment/staging"),
+        ("https://push/base/", "", "https://push/base/metrics/job/windlass/action/deploy"),
     ],
 )
 def test_a_push_replaces_what_its_environment_pushed_before(gateway: str, environment: str, url: str) -> None:

@@ -43,6 +43,8 @@ class ObservedRun:
     settings: ClusterSettings
     platform: Platform | None = None
     scope: Scope | None = None
+    environment: str = ""
+    """Name of the environment, for the title of the live view."""
 
 
 @asynccontextmanager
@@ -87,7 +89,7 @@ def _live_view(run: ObservedRun, platform: Platform) -> LiveView:
     from windlass.cli.views.live_state import LiveState  # noqa: PLC0415 - loaded only for a terminal
 
     clock = Clock()
-    title = f"{run.action} {run.scope} in {run.settings.environment}"
+    title = f"{run.action} {run.scope} in {run.environment}"
     state = LiveState(title, clock.monotonic(), platform.expected_durations, platform.max_parallel)
     return LiveView(sys.stderr, clock, state, run.settings.terminal.variables)
 

@@ -14,6 +14,8 @@ from windlass.cli.observers import ObservedRun, complete_report, observe_run, wa
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
 from windlass.operations.plan import plan
 
+PLAN_LABEL = "plan"  # `action` in the logs and metrics of `plan` and of dry runs
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -39,7 +41,7 @@ async def _open_readonly(settings: Settings) -> AsyncIterator[tuple[ObservedClus
 
 
 async def _observe_plan(settings: Settings, request: RunRequest, connection: PlanConnection) -> PlanResult:
-    run = ObservedRun(request.action, settings.cluster)
+    run = ObservedRun(PLAN_LABEL, settings.cluster)  # not the planned action: a plan must not look like a deploy
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
         async with session.time_limit(settings.cluster.timeout), connection as (cluster, refreshes):

@@ -49,7 +49,7 @@ def run_operation(settings: Settings, operation: Operation, request: RunRequest)
 async def _observe_operation(
     settings: Settings, operation: Operation, request: RunRequest, keep: Callable[[Report], None]
 ) -> None:
-    run = ObservedRun(request.action, settings.cluster, settings.platform, settings.scope)
+    run = ObservedRun(request.action, settings.cluster, settings.platform, settings.scope, request.environment)
     async with observe_run(run) as emit:
         calls, control = session.open_calls(settings.cluster), RunControl(emit)
         client, reader = KubeClient(calls), KubeReader(calls)
@@ -78,7 +78,7 @@ async def open_refreshed_cluster(settings: Settings, request: RunRequest) -> Asy
     client, control, run_id = KubeClient(calls), RunControl(lambda _: None), str(uuid.uuid4())
     health_scripts = scripts.mounted_scripts(settings.cluster.mounts.health_scripts)
     try:
-        now, reader = await session.server_clock(calls), KubeReader(calls)
+        now, reader = await session.first_answer(calls, settings.cluster.timeout), KubeReader(calls)
         async with assessment.open_lua_assessor(reader, namespace, health_scripts) as assessor:
             cluster = ObservedCluster(reader, now, namespace, assessor)
             lease = ProcessLease(client, LeaseClaim(LEASE_NAME, namespace, run_id, now))
@@ -104,8 +104,7 @@ async def _connect(
     started = calls.clock.monotonic()
     control.emit(PhaseStarted(RunPhase.CONNECT))
     try:
-        async with control.stop_after(timeout):
-            now = await control.unless_stopped(session.server_clock(calls))
+        now = await control.unless_stopped(session.first_answer(calls, timeout))
     except Stopped:
         now = calls.clock.now  # the run ends here: only the report needs a time
     return now, timeout - timedelta(seconds=calls.clock.monotonic() - started)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from windlass.settings.settings import ClusterSettings, Settings
 
 R = TypeVar("R")
+FIRST_ANSWER_MARGIN = 0.1  # seconds by which `first_answer`, whose error says more, times out before `time_limit`
 
 
 def run(work: Coroutine[Any, Any, R], redact: Redactor) -> R:
@@ -83,24 +84,15 @@ async def _cancel_on_sigterm(work: Coroutine[Any, Any, R]) -> R:
 
 @asynccontextmanager
 async def open_cluster(
-    settings: ClusterSettings,
-    argocd_namespace: str = DEFAULT_ARGOCD_NAMESPACE,
-    clock_timeout: timedelta | None = None,
+    settings: ClusterSettings, argocd_namespace: str = DEFAULT_ARGOCD_NAMESPACE
 ) -> AsyncIterator[ObservedCluster]:
-    """Open a read-only connection to a cluster.
-
-    If the server does not answer within `clock_timeout`, the local clock is used, so that the caller can still make a
-    report.
-    """
+    """Open a read-only connection to a cluster; raises OutOfTime if it does not answer."""
     calls = open_calls(settings)
     reader = KubeReader(calls)
     health_scripts = scripts.mounted_scripts(settings.mounts.health_scripts)
     try:
         async with assessment.open_lua_assessor(reader, argocd_namespace, health_scripts) as assessor:
-            now = calls.clock.steady_time(calls.clock.now())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(None if clock_timeout is None else clock_timeout.total_seconds()):
-                    now = await server_clock(calls)
+            now = await first_answer(calls, settings.timeout)
             yield ObservedCluster(reader, now, argocd_namespace, assessor)
     finally:
         await reader.close()
@@ -116,10 +108,22 @@ def open_calls(settings: ClusterSettings) -> CallSender:
 async def time_limit(timeout: timedelta) -> AsyncIterator[None]:
     """Raise OutOfTime if the body takes longer. For reads only: whatever is unfinished is abandoned."""
     try:
-        async with asyncio.timeout(timeout.total_seconds()):
+        async with asyncio.timeout(timeout.total_seconds() + FIRST_ANSWER_MARGIN):
             yield
     except TimeoutError:
         raise OutOfTime(f"not done within {format_duration(timeout)}", hint="see --timeout") from None
+
+
+async def first_answer(calls: CallSender, timeout: timedelta) -> Callable[[], datetime]:
+    """Send the first request and return the clock of the server; raises OutOfTime if there is no answer."""
+    try:
+        async with asyncio.timeout(timeout.total_seconds()):
+            return await server_clock(calls)
+    except TimeoutError:
+        raise OutOfTime(
+            f"no answer from {KubeReader(calls).server} in {format_duration(timeout)}; nothing was started",
+            hint="see what the kubeconfig leads to: windlass cluster",
+        ) from None
 
 
 async def server_clock(calls: CallSender) -> Callable[[], datetime]:

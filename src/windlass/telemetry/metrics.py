@@ -119,7 +119,7 @@ class RunMetrics(Collector):
         output_files.write_file(path, self.text())
 
     def push_request(self, gateway: str, environment: str) -> PushRequest:
-        """The request that replaces what was pushed for this environment before."""
+        """The request that replaces what was pushed for this action in this environment before."""
         requests: list[PushRequest] = []
 
         def capture(
@@ -129,7 +129,7 @@ class RunMetrics(Collector):
             requests.append(PushRequest(method, url, dict(headers), data))
             return lambda: None
 
-        group = {"environment": environment} if environment else {}
+        group = {"action": self._action, **({"environment": environment} if environment else {})}
         push_to_gateway(gateway, JOB, self._registry, group, handler=capture)
         return requests[0]
 

@@ -47,8 +47,8 @@ def test_objects_of_a_dependent_block_a_scope_as_the_dependent_does(scope: str, 
             if scope == "app:api":
                 assert why == {
                     "web": (
-                        "its Application is gone, but not ConfigMap default/web, Deployment default/web (apps) "
-                        "and depends on what would be removed"
+                        "still depends on it: "
+                        "its Application is gone, but not ConfigMap default/web, Deployment default/web (apps)"
                     )
                 }
             assert len(s.writes()) == before

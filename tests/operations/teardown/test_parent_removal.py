@@ -63,7 +63,7 @@ def test_a_self_healing_parent_of_more_than_is_meant_stands_in_the_way(scope: st
             assert report.summary.exit_code == 1
             (unmet,) = report.unmet
             assert unmet.name == "Application argocd/apps (argoproj.io)"
-            assert "it would make them again" in unmet.why
+            assert "would recreate them" in unmet.why
             assert f"Application argocd/{stranger} (argoproj.io)" in unmet.why
             assert s.writes() == []
 
@@ -127,7 +127,7 @@ def test_a_node_that_defines_what_is_outside_the_scope_is_not_removed() -> None:
             s = await parented(w, "web; all", {"all": ["web"]})
             report = await s.torn_down("app:all")
             assert report.summary.exit_code == 1
-            assert "it would take Application argocd/web (argoproj.io) along" in report.unmet[0].why
+            assert "would also delete Application argocd/web (argoproj.io)" in report.unmet[0].why
             assert s.writes() == []
 
     run(main())

@@ -237,7 +237,7 @@ def test_out_of_time_before_anything_is_seen_is_4_with_a_report(is_there: bool) 
             report = await s.torn_down(timeout=timedelta(seconds=1))
             assert (report.summary.exit_code, str(report.summary.verdict)) == (4, "timeout")
             assert [(each.result, str(each.health)) for each in report.components] == [(Result.NOT_STARTED, "Unknown")]
-            assert report.notices == ("out of time (see --timeout): nothing more is started",)
+            assert report.notices == ("the time limit of the run was over (--timeout)",)
             assert await s.names(APPS) == ["platform-root", "web"] * is_there
 
     run(main())
@@ -264,7 +264,7 @@ def test_a_stop_stands_in_the_report() -> None:
             asyncio.get_running_loop().call_later(5, control.interrupt)
             report = await s.torn_down(control=control)
             assert report.summary.exit_code == 1
-            assert report.notices[-1] == "interrupted: nothing more is started"
+            assert report.notices[-1] == "interrupted by a signal"
             assert report.failures[0].detail == "when the run ended it was waiting: it is being deleted"
 
     run(main())

@@ -109,7 +109,7 @@ FOR_MANY_ACTIONS = (
     Row("status", "a cluster without Argo CD", 1, says="Argo CD's Application is not served here",
         given=without_argo_cd),
     *(Row(action, "a cluster that does not answer in time", 4, f"{USUALLY.get(action, '')} --timeout 1s",
-          platform="web" if action in PLATFORMS else "", given=silent) for action in LIMITED),
+          "no answer from", platform="web" if action in PLATFORMS else "", given=silent) for action in LIMITED),
     *(Row(action, f"{name} while a cluster does not answer", 1, USUALLY.get(action, ""), "interrupted",
           platform="web" if action in PLATFORMS else "", given=silent, signal=number)
       for action, (name, number) in product(CLUSTERED, SIGNALS.items())
@@ -174,7 +174,7 @@ TEARDOWN = (
     Row("teardown", "something cannot be removed", 1, says="held by the finalizer example.org/held", platform="stuck",
         given=held("stuck")),
     Row("teardown", "something outside the scope depends on it", 1, "--scope app:web",
-        "slow: it is there and depends on what would be removed", platform="slow: web", given=standing,
+        "web cannot be removed: slow (outside the scope) still depends on it", platform="slow: web", given=standing,
         writes_nothing=True),
     Row("teardown", "another run has the lock", 1, says="another run holds the lock: run another", platform="web",
         given=locked),

@@ -78,7 +78,7 @@ async def _observe_validation(
     run = ObservedRun(Action.VALIDATE, settings)
     async with observe_run(run) as emit:
         emit(PhaseStarted(RunPhase.CONNECT))
-        async with session.open_cluster(settings, namespace, settings.timeout) as cluster:
+        async with session.open_cluster(settings, namespace) as cluster:
             warn_about_connection(cluster.reader, emit)
             emit(PhaseStarted(RunPhase.OBSERVE))
             complete_request = replace(request, environment=request.environment or cluster.reader.server)

@@ -53,11 +53,11 @@ class RunControl:
 
     def interrupt(self) -> None:
         self.was_interrupted = True
-        self._request_stop("interrupted: nothing more is started")
+        self._request_stop("interrupted by a signal")
 
     def run_out_of_time(self) -> None:
         self.is_out_of_time = True
-        self._request_stop("out of time (see --timeout): nothing more is started")
+        self._request_stop("the time limit of the run was over (--timeout)")
 
     def fail(self, error: WindlassError) -> None:
         """Stop because of an error that is not a failure of the platform, such as a lost lock."""

@@ -119,6 +119,7 @@ class Run:
             run_id=context.run_id,
             is_out_of_time=self.control.is_out_of_time,
             was_interrupted=self.control.was_interrupted,
+            stop_reason=self.control.stop_reason,
             argocd_namespace=context.argocd_namespace,
             platform=self.request.platform.name,
             platform_file=self.request.platform_file,

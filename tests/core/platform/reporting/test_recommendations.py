@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def table() -> str:
         row = f"| {detected} | {sentence} | `{command}` |"
         for place, word in PLACES.items():
             row = row.replace(place, word)
-        rows.append(row)
+        rows.append(
+            re.sub(r"\{(names|running|duration|estimate|stopped|finished)\}", lambda word: word[1].upper(), row)
+        )
     return "\n".join(rows) + "\n"
 
 

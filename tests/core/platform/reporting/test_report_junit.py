@@ -85,7 +85,7 @@ def test_it_is_red_exactly_if_the_exit_code_is_not_0(name: str) -> None:
     ("report", "line"),
     [
         (torn_down(), "left behind: Namespace rook-ceph"),
-        (SAMPLES["dry run with something in the way"], "in the way: postgres: it does not exist"),
+        (SAMPLES["dry run with something in the way"], "cannot start because of postgres: it does not exist"),
         (SAMPLES["strict validate"], "INV-8 ceph: a hook"),
     ],
 )

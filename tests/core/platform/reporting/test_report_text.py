@@ -49,7 +49,7 @@ deploy of platform in staging: partial, interrupted
     $ kubectl -n argocd describe application postgres
 
 next
-  Mend what this report names, then run the same again: what is done is not done twice.
+  Stopped: the run was stopped. Rerun to continue; finished applications are skipped.
     $ windlass deploy
 
 components (* critical)
@@ -188,7 +188,7 @@ def test_what_is_explained_by_another_is_no_root_cause() -> None:
         Failure("b", "Missing", "", ("c",)),
         Failure("d", "Missing", "", ()),
     ]
-    assert [each.name for each in report_text.root_causes(found)] == ["a", "d"]
+    assert [each.name for each in failures.root_causes(found)] == ["a", "d"]
 
 
 def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from tests.builders import at, platform, snapshot, state
-from tests.core.platform.reporting.sample_reports import SMALL, WHOLE, partial_deploy, run
+from tests.core.platform.reporting.sample_reports import SMALL, WHOLE, partial_deploy, run, torn_down, validated
 from windlass.core.platform.gate_values import Evidence, Failed, Open, Proof, Reason
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.model.health import Health
@@ -19,7 +20,7 @@ from windlass.core.platform.planning import plans
 from windlass.core.platform.reporting import compliance, report_text, reports
 from windlass.core.platform.reporting.recommendations import CATALOGUE, ContainerProblem, RunProblem, recommendation_for
 from windlass.core.platform.reporting.report_documents import document
-from windlass.core.platform.reporting.reports import Action, FinalState, Removal, RunRecord
+from windlass.core.platform.reporting.reports import Action, FinalState, Removal, Report, RunRecord
 
 RUN = run()
 
@@ -78,9 +79,10 @@ def test_a_dry_run_shows_the_steps_and_what_stands_in_the_way() -> None:
     assert text.startswith(
         "plan to deploy app:keycloak in staging: 1 to sync, about 1 min\n  failure, dry run: nothing was changed"
     )
-    assert "in the way\n  postgres: it does not exist; needed by keycloak" in text
+    assert "cannot start\n  keycloak needs postgres (outside the scope): it does not exist" in text
     assert "steps\n  sync  keycloak  about 1 min  it does not exist" in text
-    assert "$ windlass deploy --scope app:postgres" in text
+    assert "$ windlass plan --scope app:postgres" in text
+    assert "windlass deploy" not in text
 
 
 @pytest.mark.parametrize(("action", "result"), [(Action.DEPLOY, Result.NOT_STARTED), (Action.VALIDATE, None)])
@@ -159,8 +161,8 @@ def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
     assert (report.summary.exit_code, report.summary.health) == (2, None)
     text = report_text.text(report)
     assert (
-        "orphans: left behind, and nobody's\n  Namespace rook-ceph\n\nretained on purpose\n  PersistentVolume pv-1"
-        in text
+        "orphans: objects of removed applications that are still there\n  Namespace rook-ceph\n\n"
+        "retained, as the volume policy says\n  PersistentVolume pv-1" in text
     )
 
 
@@ -191,7 +193,8 @@ def test_the_command_that_repeats_a_run(action: Action, scope: str, command: str
 
 def test_every_reason_and_trouble_has_advice() -> None:
     for detected in (*RunProblem, *Reason, *ContainerProblem):
-        advice = recommendation_for(detected, SMALL.applications["ceph"].target)
+        target = None if detected in set(RunProblem) - {RunProblem.OUT_OF_SCOPE} else SMALL.applications["ceph"].target
+        advice = recommendation_for(detected, target, words=defaultdict(lambda: "word"))
         assert advice.sentence
         assert advice.command
         assert "{" not in advice.sentence + advice.command
@@ -237,3 +240,50 @@ def test_nothing_in_scope() -> None:
     report = reports.run_report(RUN, platform(""), plan, (), FinalState(snapshot()))
     assert report.summary.exit_code == 0
     assert "nothing in scope" in report_text.text(report)
+
+
+@pytest.mark.parametrize("action", [Action.DEPLOY, Action.TEARDOWN])
+def test_m1_advice_on_a_dry_run_never_writes(action: Action) -> None:
+    plan = plans.plan_deploy(SMALL, snapshot(), parse_scope("app:keycloak"))
+    record = run(action=action, is_dry_run=True, scope="app:keycloak")
+    report = reports.plan_report(record, SMALL, plan, snapshot())
+    commands = [each.command for each in report.recommendations]
+    option = " --action teardown" if action is Action.TEARDOWN else ""
+    assert commands == [f"windlass plan{option} --scope app:keycloak", f"windlass plan{option} --scope app:postgres"]
+    assert report.recommendations[0].sentence == "Fix postgres, then plan again."
+
+
+def test_m1_a_strict_validation_is_repeated_strictly() -> None:
+    report = validated("ceph=healthy postgres=healthy keycloak=healthy", is_strict=True)
+    assert report.recommendations[0].command == "windlass validate --strict"
+    assert report.recommendations[0].sentence == "Resolve the compliance findings, then validate again."
+
+
+def test_m20_a_validation_does_not_speak_like_a_deploy() -> None:
+    text = report_text.text(validated("ceph=healthy postgres=degraded keycloak=healthy"))
+    assert "1 root cause; 1 component depends on it" in text
+    assert "    1 depends on it: keycloak" in text
+    assert "Fix postgres, then validate again." in text
+    assert not any(word in text for word in ("blocked", "blocks", "rerun", "skipped"))
+
+
+def test_m11_what_prevents_a_teardown_is_told_the_right_way_round() -> None:
+    plan = plans.plan_teardown(SMALL, snapshot("keycloak=healthy postgres=healthy"), parse_scope("app:postgres"))
+    record = run(action=Action.TEARDOWN, scope="app:postgres")
+    text = report_text.text(reports.plan_report(record, SMALL, plan, snapshot()))
+    assert "cannot start\n  postgres cannot be removed: keycloak (outside the scope) still depends on it\n" in text
+
+
+def test_b1_each_end_of_a_run_has_its_own_advice() -> None:
+    def sentence(report: Report) -> str:
+        return report.recommendations[0].sentence
+
+    assert sentence(partial_deploy()) == "Fix postgres, then rerun; finished applications are skipped."
+    assert sentence(partial_deploy(is_out_of_time=True)) == (
+        "1 application was running after 1 min 30 s: rerun with a longer --timeout, above 3 min (the estimate); "
+        "finished applications are skipped."
+    )
+    assert sentence(partial_deploy(was_interrupted=True, stop_reason="the lock was lost")) == (
+        "Stopped: the lock was lost. Rerun to continue; finished applications are skipped."
+    )
+    assert sentence(torn_down()).startswith("The applications are removed; the orphans listed here belonged to them")

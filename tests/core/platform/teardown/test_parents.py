@@ -101,9 +101,9 @@ def test_what_defines_nodes_when_asked_goes_after_them_unless_it_needs_them(made
 @pytest.mark.parametrize(
     ("made", "scope", "why"),
     [
-        ("root*: a b", "a", "for it makes Application argocd/b (argoproj.io) too"),
-        ("c*: a", "a", "for it is outside the scope"),
-        ("c: a b", "a c", "it would take Application argocd/b (argoproj.io) along"),
+        ("root*: a b", "a", "because it also defines Application argocd/b (argoproj.io)"),
+        ("c*: a", "a", "because it is outside the scope"),
+        ("c: a b", "a c", "would also delete Application argocd/b (argoproj.io)"),
     ],
 )
 def test_a_refusal_says_why(made: str, scope: str, why: str) -> None:

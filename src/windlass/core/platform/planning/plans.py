@@ -155,7 +155,7 @@ def plan_teardown(
         platform.graph.reversed(),
         checked_nodes=existing,
         required_action=lambda name: (Verb.REMOVE, problems.get(name, "it is there"), ()) if name in existing else None,
-        blocking_problem=lambda name: f"{problems.get(name, 'it is there')} and depends on what would be removed",
+        blocking_problem=lambda name: "still depends on it" + (f": {problems[name]}" if name in problems else ""),
     )
     return _build_plan(platform, scope, rules)
 

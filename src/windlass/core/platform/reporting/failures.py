@@ -64,6 +64,14 @@ def _failure(name: str, reason: str, detail: str, blocks: Iterable[str], diagnos
     return Failure(name, reason, detail.removeprefix(f"it is {reason}: "), tuple(blocks), diagnostics)
 
 
+def root_causes(failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """Failures that no other failure blocks; the one that blocks the most components comes first."""
+    every = tuple(failures)
+    explained = {name for failure in every for name in failure.blocks}
+    roots = [failure for failure in every if failure.name not in explained]
+    return tuple(sorted(roots, key=lambda failure: (-len(failure.blocks), failure.name)))
+
+
 def _reason_and_detail(outcome: Outcome) -> tuple[str, str]:
     if isinstance(outcome.decision, Failed):
         return str(outcome.decision.reason), outcome.decision.detail

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import Reason
@@ -30,6 +31,12 @@ class RunProblem(StrEnum):
     RIGHTS_MISSING = "RightsMissing"
     TARGET_NOT_FOUND = "TargetNotFound"
     ACTION_FAILED = "ActionFailed"
+    RUN_REFUSED = "RunRefused"
+    PLAN_FAILED = "PlanFailed"
+    VALIDATION_FAILED = "ValidationFailed"
+    RULES_BROKEN = "RulesBroken"
+    TIMED_OUT = "TimedOut"
+    RUN_STOPPED = "RunStopped"
     ORPHANS_LEFT = "OrphansLeft"
     OUT_OF_SCOPE = "OutOfScope"
 
@@ -47,6 +54,7 @@ _DESCRIBE = "kubectl -n {namespace} describe {object}"
 _RERUN = "{again}"
 _RIGHTS = "windlass rbac --for {action}"
 
+NO_WORDS: Mapping[str, str] = MappingProxyType({})
 DetectedProblem = RunProblem | Reason | ContainerProblem
 
 CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
@@ -63,15 +71,24 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
         "What was asked for is not in this cluster: see what the kubeconfig leads to.",
         "windlass cluster",
     ),
-    RunProblem.ACTION_FAILED: (
-        "Mend what this report names, then run the same again: what is done is not done twice.",
+    RunProblem.ACTION_FAILED: ("Fix {names}, then rerun; {finished} applications are skipped.", _RERUN),
+    RunProblem.RUN_REFUSED: ("Nothing was changed. Fix {names}, then rerun.", _RERUN),
+    RunProblem.PLAN_FAILED: ("Fix {names}, then plan again.", _RERUN),
+    RunProblem.VALIDATION_FAILED: ("Fix {names}, then validate again.", _RERUN),
+    RunProblem.RULES_BROKEN: ("Resolve the compliance findings, then validate again.", _RERUN),
+    RunProblem.TIMED_OUT: (
+        "{running} after {duration}: rerun with a longer --timeout{estimate}; {finished} applications are skipped.",
         _RERUN,
     ),
+    RunProblem.RUN_STOPPED: ("Stopped: {stopped}. Rerun to continue; {finished} applications are skipped.", _RERUN),
     RunProblem.ORPHANS_LEFT: (
-        "All is removed but what stands under orphans: see who needs it; delete it, or mark it as kept.",
+        "The applications are removed; the orphans listed here belonged to them: check each before you delete it.",
         _RERUN,
     ),
-    RunProblem.OUT_OF_SCOPE: ("{name} is in the way and outside the scope: widen the scope, or begin with it.", _RERUN),
+    RunProblem.OUT_OF_SCOPE: (
+        "{name} is outside the scope: widen the scope to include it, or run {name} first.",
+        _RERUN,
+    ),
     Reason.ABSENT: ("{name} was not created: look at the Application that should create it.", _GET),
     Reason.DELETING: ("{name} is being deleted: see which finalizer holds it, and whether its owner lives.", _GET),
     Reason.DEPENDENCY_UNHEALTHY: (
@@ -176,20 +193,27 @@ def recommendation_for(
     target: ApplicationRef | ResourceRef | None = None,
     rerun_command: str = "windlass deploy",
     name: str = "",
+    words: Mapping[str, str] = NO_WORDS,
 ) -> Recommendation:
     """The catalogue entry filled in for `target`; `rerun_command` is the command that repeats the run.
 
-    `name` is what the report calls the target, if that is not the name of its object.
+    `name` is what the report calls the target, if that is not the name of its object. `words` fill in the sentence of a
+    `RunProblem`.
     """
     sentence, command = CATALOGUE[detected]
-    words = {"again": rerun_command, "action": rerun_command.split()[1]}
+    commands = {"again": rerun_command, "action": _action_with_rights(rerun_command)}
     if target is None:
-        return Recommendation(str(detected), "", sentence, command.format(**words))
+        return Recommendation(str(detected), "", sentence.format_map(words), command.format(**commands))
     kind = target.kind if isinstance(target, ResourceRef) else "application"
     namespace = target.namespace or ("argocd" if isinstance(target, ApplicationRef) else "default")
-    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, **words)
+    command = command.format(object=f"{kind.lower()} {target.name}", namespace=namespace, **commands)
     name = name or target.name
     return Recommendation(str(detected), name, sentence.format(name=name), command)
+
+
+def _action_with_rights(command: str) -> str:
+    """The action whose rights a command needs: the plan of a teardown reads everything."""
+    return "teardown" if "--action teardown" in command else command.split()[1]
 
 
 def with_namespace(target: ApplicationRef | ResourceRef, argocd_namespace: str) -> ApplicationRef | ResourceRef:

@@ -104,7 +104,7 @@ def _add_failure(case: Element, kind: str, failure: Failure) -> None:
 
 def _add_run_suite(root: Element, report: Report) -> None:
     """Add a failed case for the run: unmet dependencies, orphans and compliance findings fail no single component."""
-    lines = [f"in the way: {each.name}: {each.why}" for each in report.unmet]
+    lines = [f"cannot start because of {each.name}: {each.why}" for each in report.unmet]
     lines += [f"left behind: {name}" for name in report.removal.orphans]
     lines += [f"{each.rule} {each.application}: {each.what}" for each in report.compliance]
     suite = _add_suite(root, RUN_SUITE, report)

@@ -132,9 +132,9 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "revisions": "What it will be at, as far as that is known.",
     },
     Unmet: {
-        "name": "What is in the way.",
+        "name": "The component or parent that prevents the run.",
         "needed_by": "The components in the scope that wait for it.",
-        "why": "What is amiss with it.",
+        "why": "Why it prevents the run.",
     },
     Finding: {
         "rule": "The rule it departs from.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from windlass.core.platform.outcomes import Result
 from windlass.core.platform.reporting import report_details
-from windlass.core.platform.reporting.failures import CAUSE_MARKS
+from windlass.core.platform.reporting.failures import CAUSE_MARKS, root_causes
 from windlass.core.platform.reporting.report_details import MAX_NAMES, blocks_text, headline, is_plan_only
 from windlass.core.platform.reporting.text_layout import (
     MIN_WIDTH,
@@ -42,7 +42,7 @@ def text(report: Report, width: int | None = None) -> str:
     blocks = [
         list(_summary_lines(report, width)),
         list(_root_cause_lines(report, width)),
-        ["in the way", *_wrapped(_unmet_items(report), width)],
+        ["cannot start", *_wrapped(_unmet_items(report), width)],
         ["next", *_next_command_lines(report, width)],
         ["notices", *_wrapped(report.notices, width)],
         *([title, *_wrapped(items, width)] for title, items in _removal_sections(report)),
@@ -82,17 +82,9 @@ def _fitting_section(title: str, items: Sequence[Sequence[str]], max_lines: int)
     return [title, *lines]
 
 
-def root_causes(failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """Failures that no other failure blocks; the one that blocks the most components comes first."""
-    every = tuple(failures)
-    explained = {name for failure in every for name in failure.blocks}
-    roots = [failure for failure in every if failure.name not in explained]
-    return tuple(sorted(roots, key=lambda failure: (-len(failure.blocks), failure.name)))
-
-
 def _sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     """The sections of one screen besides verdict, root causes and next command, in the order of their importance."""
-    yield "in the way", _unmet_items(report)
+    yield "cannot start", _unmet_items(report)
     yield from _removal_sections(report)
     yield "notices", report.notices
     yield "compliance", _compliance_items(report)
@@ -100,13 +92,22 @@ def _sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _removal_sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "orphans: left behind, and nobody's", report.removal.orphans
-    yield "retained on purpose", report.removal.retained
+    yield "orphans: objects of removed applications that are still there", report.removal.orphans
+    yield "retained, as the volume policy says", report.removal.retained
     yield "destroyed with their data", report.removal.destroyed
 
 
 def _unmet_items(report: Report) -> list[str]:
-    return [f"{each.name}: {each.why}; needed by {join_names(each.needed_by)}" for each in report.unmet]
+    """Why the run cannot begin, from the point of view of what is in the scope."""
+    items = []
+    for each in report.unmet:
+        outside = "" if "/" in each.name else " (outside the scope)"  # a parent has a namespace in its name
+        if report.summary.action == "teardown":
+            items.append(f"{join_names(each.needed_by)} cannot be removed: {each.name}{outside} {each.why}")
+        else:
+            needs = "needs" if len(each.needed_by) == 1 else "need"
+            items.append(f"{join_names(each.needed_by)} {needs} {each.name}{outside}: {each.why}")
+    return items
 
 
 def _compliance_items(report: Report) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from windlass.core.platform.gate_values import Evidence, Failed, Open, Reason
+from windlass.core.platform.gate_values import Evidence, Failed, Open
 from windlass.core.platform.model.graphs import ZERO, CriticalPath
 from windlass.core.platform.model.health import Health, group_health
 from windlass.core.platform.model.snapshots import ApplicationState, NodeState, Snapshot
@@ -18,16 +18,8 @@ from windlass.core.platform.planning import plans
 from windlass.core.platform.planning.definitions import definition_failures
 from windlass.core.platform.reporting import verdicts
 from windlass.core.platform.reporting.failures import Failure, outcome_failures, unhealthy_failures
-from windlass.core.platform.reporting.recommendations import (
-    Recommendation,
-    RunProblem,
-    detected_problem,
-    parent_ref,
-    recommendation_for,
-    scope_option,
-    with_namespace,
-)
-from windlass.core.platform.reporting.verdicts import Verdict
+from windlass.core.platform.reporting.run_recommendations import RunEnding, run_recommendations
+from windlass.core.platform.reporting.verdicts import Verdict  # noqa: TC001 - the schema of the report resolves it
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,6 +29,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.graphs import Graph
     from windlass.core.platform.planning.plans import Plan, Step, Unmet
     from windlass.core.platform.reporting.compliance import Finding
+    from windlass.core.platform.reporting.recommendations import Recommendation
 
 
 NO_CRITICAL_PATH = CriticalPath((), ZERO)
@@ -71,6 +64,8 @@ class RunRecord:
     is_dry_run: bool = False
     is_out_of_time: bool = False
     was_interrupted: bool = False
+    stop_reason: str = ""
+    """Why the run was stopped early."""
     is_strict: bool = False
     """Compliance findings turn a successful verdict into a partial one."""
     argocd_namespace: str = "argocd"
@@ -85,6 +80,20 @@ class RunRecord:
     @property
     def has_ended_early(self) -> bool:
         return self.is_out_of_time or self.was_interrupted
+
+    @property
+    def ending(self) -> RunEnding:
+        return RunEnding(
+            action=self.action,
+            scope=self.scope,
+            is_dry_run=self.is_dry_run,
+            is_strict=self.is_strict,
+            is_out_of_time=self.is_out_of_time,
+            was_interrupted=self.was_interrupted,
+            stop_reason=self.stop_reason,
+            duration=self.finished - self.started,
+            argocd_namespace=self.argocd_namespace,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +209,7 @@ def plan_report(run: RunRecord, platform: Platform, plan: Plan, snapshot: Snapsh
         failures=failures,
         metrics=Metrics(run.calls, estimated=plan.makespan),
         timeline=Timeline(critical_path=plan.critical_path),
-        recommendations=_recommendations(run, platform, verdict, failures, plan.unmet),
+        recommendations=run_recommendations(run.ending, platform, verdict, failures, plan.unmet, plan.makespan),
         steps=plan.steps,
         unmet=plan.unmet,
     )
@@ -216,7 +225,7 @@ def unobserved_report(run: RunRecord, platform: Platform, names: Iterable[str]) 
         summary=_summary(run, verdict, components),
         components=components,
         metrics=Metrics(run.calls),
-        recommendations=_recommendations(run, platform, verdict, ()),
+        recommendations=run_recommendations(run.ending, platform, verdict),
     )
 
 
@@ -242,7 +251,7 @@ def run_report(
         failures=failures,
         metrics=Metrics(run.calls, sum(outcome.attempts for outcome in outcomes), plan.makespan),
         timeline=_timeline(plan.graph, outcomes),
-        recommendations=_recommendations(run, platform, verdict, failures),
+        recommendations=run_recommendations(run.ending, platform, verdict, failures, estimated=plan.makespan),
         steps=plan.steps,
         removal=removal,
     )
@@ -274,7 +283,7 @@ def validate_report(
         components=components,
         failures=failures,
         metrics=Metrics(run.calls),
-        recommendations=_recommendations(run, platform, verdict, failures),
+        recommendations=run_recommendations(run.ending, platform, verdict, failures),
         compliance=findings,
     )
 
@@ -341,24 +350,3 @@ def _timeline(graph: Graph, outcomes: Iterable[Outcome]) -> Timeline:
     measured = {span.name: span.finished - span.started for span in spans}
     durations = {name: measured.get(name, ZERO) for name in graph.names}
     return Timeline(tuple(sorted(spans, key=lambda span: (span.started, span.name))), graph.critical_path(durations))
-
-
-def _recommendations(
-    run: RunRecord, platform: Platform, verdict: Verdict, failures: tuple[Failure, ...], unmet: tuple[Unmet, ...] = ()
-) -> tuple[Recommendation, ...]:
-    rerun_command = f"windlass {run.action}{scope_option(run.scope)}"
-    has_orphans = (run.action, verdict) == (Action.TEARDOWN, Verdict.PARTIAL) and not failures
-    run_problem = RunProblem.ORPHANS_LEFT if has_orphans else RunProblem.ACTION_FAILED
-    recommendations = (
-        [recommendation_for(run_problem, rerun_command=rerun_command)] if verdict is not Verdict.SUCCESS else []
-    )
-    targets = {name: with_namespace(node.target, run.argocd_namespace) for name, node in platform.applications.items()}
-    for each in failures:
-        detected = detected_problem(Reason(each.reason), each.diagnostics)
-        target = targets.get(each.name) or parent_ref(each.name)
-        recommendations.append(recommendation_for(detected, target, rerun_command, each.name))
-    for needed in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
-        command = f"windlass {run.action} --scope app:{needed.name}"
-        target = targets[needed.name]
-        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, target, command, needed.name))
-    return tuple(recommendations)

@@ -91,7 +91,7 @@ def _decide_removal(parent: ParentObject, leaves: frozenset[ResourceKey], select
     recreated = tuple(sorted(inside & selection.live))
     if parent_name in selection.selected:
         also_deleted = [leaf for leaf in outside if names[leaf] in selection.live]
-        why = f"it would take {_join_keys(also_deleted)} along, which is outside the scope: widen the scope"
+        why = f"would also delete {_join_keys(also_deleted)}, which is outside the scope: widen the scope"
         is_last = not parent.recreates_children and all(
             parent_name in selection.graph.closure([name]) for name in inside
         )
@@ -102,9 +102,9 @@ def _decide_removal(parent: ParentObject, leaves: frozenset[ResourceKey], select
         return parent.recreates_children or selection.is_whole_platform
     if not parent.recreates_children or not recreated:
         return False
-    reason = f"it makes {_join_keys(outside)} too" if outside else "it is outside the scope"
-    hint = "widen the scope, or first take out of it what is to go"
-    return Unmet(str(parent.key), recreated, f"it would make them again, and cannot go, for {reason}: {hint}")
+    reason = f"it also defines {_join_keys(outside)}" if outside else "it is outside the scope"
+    hint = "widen the scope, or first remove their definitions from it"
+    return Unmet(str(parent.key), recreated, f"would recreate them and cannot be deleted, because {reason}: {hint}")
 
 
 def _leaf_keys(
