@@ -101,7 +101,7 @@ def test_explanations_take_a_limited_time_however_many_there_are() -> None:
 def test_a_request_to_stop_ends_the_explanations() -> None:
     async def work(play: Play) -> tuple[float, int]:
         play.sandbox.server.faults.add(Fault(verb="list", kind="pods", user=US, latency=9_999.0, times=None))
-        context = run_context(play._client("run"))
+        context = run_context(play.client("run"))
         control, loop = context.control, asyncio.get_running_loop()
         live = LiveApplications(context, play.scenario.platform)
         async with live.watch():

@@ -14,6 +14,15 @@ from tests.simulation.process_dimensions import (
     moment,
     undisturbed,
 )
+from tests.simulation.request_dimensions import (
+    add_approved_teardowns,
+    add_critical_nodes,
+    add_observers,
+    add_other_environments,
+    add_refused_definitions,
+    add_several_sources,
+    add_stacks,
+)
 from tests.simulation.scenarios import US, Act, Event, TeardownScenario
 from windlass.core.platform.model.applications import ApplicationNode, ApplicationRef, Stack
 from windlass.core.platform.model.graphs import Graph
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
     Chance = random.Random
 
 SHARE = 0.25  # the share of seeds that a dimension adds to
+SELDOM = 0.15  # of one that makes many runs fail
 RARE = 0.05  # of one that replaces the runs of a seed
 REASONS = {401: "Unauthorized", 403: "Forbidden", 500: "InternalError", 503: "ServiceUnavailable"}
 DENIED_KINDS = (
@@ -299,4 +309,11 @@ DIMENSIONS: dict[str, Dimension] = {
     "deleted-leases": Dimension(add_deleted_leases, share=RARE),
     "lease-outages": Dimension(add_lease_outages, share=RARE),
     "validation": Dimension(_validation),
+    "critical": Dimension(add_critical_nodes),
+    "stacks": Dimension(add_stacks),
+    "approved-teardowns": Dimension(add_approved_teardowns),
+    "observers": Dimension(add_observers),
+    "other-environments": Dimension(add_other_environments),
+    "refused-definitions": Dimension(add_refused_definitions, share=SELDOM),
+    "several-sources": Dimension(add_several_sources),
 }

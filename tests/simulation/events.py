@@ -46,6 +46,10 @@ class Events:
         self._root_before: Body | None = None
         self._kinds: dict[str, Callable[[Event], Awaitable[None]]] = {
             "outage": self._outage,
+            "unseen-outage": self._unseen_outage,
+            "validate": self._play.observers.validate,
+            "wait": self._play.observers.wait,
+            "plan": self._play.observers.plan,
             "clock-step": self._clock_step,
             "git-down": self._git_down,
             "controller-down": self._controller_down,
@@ -100,7 +104,8 @@ class Events:
         if found is None:
             await self._client.create(APPLICATIONS, wanted)
         elif found["spec"] != wanted["spec"]:
-            changes = {"source": wanted["spec"]["source"], "syncPolicy": wanted["spec"].get("syncPolicy")}
+            sources = {key: wanted["spec"].get(key) for key in ("source", "sources")}
+            changes = {**sources, "syncPolicy": wanted["spec"].get("syncPolicy")}
             await self._client.patch(APPLICATIONS, name, {"spec": changes}, ARGOCD)
 
     async def _restore_root(self, before: Body) -> None:
@@ -118,18 +123,27 @@ class Events:
         found = self._play.sandbox.server.store.get(APPLICATIONS, ARGOCD, name)
         return found.load() if found else None
 
-    def _touch(self, *names: str, is_shown: bool = False) -> None:
+    def _touch(self, *names: str, allowance: float | None = None) -> None:
         """A run cannot have seen yet what happens to these nodes now.
 
-        `is_shown`: it happens to the Application itself, which the run watches.
+        `allowance`: the seconds after which it must have, if they are not those of the scenario.
         """
         scenario, now = self._play.scenario, self._play.sandbox.clock.now()
         for name in names or scenario.commits[0]:
-            self._play.witness.touched[name] = (now, scenario.watch_allowance if is_shown else scenario.allowance)
+            self._play.witness.touched[name] = (now, scenario.allowance if allowance is None else allowance)
 
-    async def _outage(self, event: Event) -> None:
+    async def _unseen_outage(self, event: Event) -> None:
+        """Pods become unready, and Argo CD goes on showing Healthy: only the objects tell."""
+        overrides = self._play.argocd.health_overrides
+        overrides[event.target] = "Healthy"
+        try:
+            await self._outage(event, self._play.scenario.object_allowance)
+        finally:
+            del overrides[event.target]
+
+    async def _outage(self, event: Event, allowance: float | None = None) -> None:
         outages, pattern = self._play.workloads.behaviours.outages, f"{event.target}:*"
-        self._touch(event.target)
+        self._touch(event.target, allowance=allowance)
         outages.add(pattern)
         self._wake_pods(event.target)
         try:
@@ -164,13 +178,17 @@ class Events:
         found = self._application(name)
         if found is None or found.get("operation"):
             return
-        self._touch(name, is_shown=True)
+        self._touch(name, allowance=self._play.scenario.watch_allowance)
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         operation = {"initiatedBy": {"username": ANOTHER_CLIENT}, "retry": {}, "sync": sync}
         await self._client.patch(APPLICATIONS, name, {"metadata": version, "operation": operation}, ARGOCD)
 
     async def _rollback(self, event: Event) -> None:
-        await self._operate(event.target, {"revision": self._play.witness.commits[0]})
+        await self._operate(event.target, self._revisions(event.target, self._play.witness.commits[0]))
+
+    def _revisions(self, name: str, revision: str) -> Body:
+        has_two = name in self._play.scenario.two_sources
+        return {"revisions": [revision, revision]} if has_two else {"revision": revision}
 
     async def _contest(self, event: Event) -> None:
         """Roll back again and again, whatever the run does."""
@@ -181,7 +199,8 @@ class Events:
 
     async def _selective_sync(self, event: Event) -> None:
         rows = [{"kind": "ConfigMap", "name": event.target}]
-        await self._operate(event.target, {"resources": rows, "revision": self._play.witness.commits[-1]})
+        revisions = self._revisions(event.target, self._play.witness.commits[-1])
+        await self._operate(event.target, {"resources": rows, **revisions})
 
     async def _terminate(self, event: Event) -> None:
         found = self._application(event.target) or {}
@@ -215,8 +234,8 @@ class Events:
 
     async def _edit(self, event: Event) -> None:
         self._touch(event.target)
-        source = {"targetRevision": self._play.witness.commits[0]}
-        await self._client.patch(APPLICATIONS, event.target, {"spec": {"source": source}}, ARGOCD)
+        source = self._play.scenario.source_fields(event.target, self._play.witness.commits[0])
+        await self._client.patch(APPLICATIONS, event.target, {"spec": source}, ARGOCD)
 
     async def _automate(self, event: Event) -> None:
         self._touch(event.target)

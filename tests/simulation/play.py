@@ -13,6 +13,7 @@ from tests.simulation import foreign_parents
 from tests.simulation.altered_transport import AlteredTransport
 from tests.simulation.draws import draw_scenario
 from tests.simulation.events import Events, SimulatedRepository
+from tests.simulation.observers import Observers
 from tests.simulation.paused_processes import Pause, process_context
 from tests.simulation.run_judge import EndedRun, RunJudge
 from tests.simulation.scenarios import APPLICATIONS, LONGEST_RUN, ROOT, US, Act, Scenario, TeardownScenario
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.clocks import Clock
+    from windlass.operations.observation import ObservedCluster
     from windlass.sandbox.apiserver.journal import JournalEntry
     from windlass.sandbox.argocd.application_controller import ApplicationController
     from windlass.sandbox.controllers.installation import Workloads
@@ -100,6 +102,7 @@ class Play:
 
     def __post_init__(self) -> None:
         self.rival_may_start = asyncio.Event()
+        self.observers = Observers(self)
         self.events = Events(self)
         self.judge = RunJudge(self)
 
@@ -121,6 +124,9 @@ class Play:
         await self.sandbox.clock.sleep(1.0)
 
     async def run(self, act: Act) -> EndedRun:
+        """Play a run and what happens beside it. One for another platform needs a cluster that knows its own."""
+        if act.is_misdirected and self.witness.identity is None:
+            return EndedRun("", act.action)
         if act.pushes_first:
             self.push()
         self.witness.since = len(self.witness.commits) - 1
@@ -156,15 +162,19 @@ class Play:
 
     async def _validate(self, ended: EndedRun, act: Act) -> None:
         """`validate` right after a successful deploy succeeds, unless something has happened that neither could see."""
-        cluster = run_context(self._client("validate")).cluster
-        request = ValidateRequest("development", self.scenario.platform, act.scope)
+        cluster = self.cluster("validate")
+        request = ValidateRequest(act.environment, self.scenario.platform, act.scope)
         report = await validate_with_timeout(VALIDATE_TIMEOUT, cluster, request)
         is_recent = any(map(self.witness.is_recent, self.scenario.platform.applications))
         if report.summary.exit_code and not is_recent:
             failures = [f"{each.name}: {each.reason} {each.detail}" for each in report.failures]
             self.witness.problems.append(f"{ended.run_id} reports success, and validate {report.summary}: {failures}")
 
-    def _client(self, agent: str) -> KubeClient:
+    def cluster(self, agent: str) -> ObservedCluster:
+        """For a command that only reads."""
+        return run_context(self.client(agent)).cluster
+
+    def client(self, agent: str) -> KubeClient:
         transport = InProcessTransport(self.sandbox, PRODUCT, user_agent=agent)
         return KubeClient(CallSender(transport, clock=virtual_time.virtual_clock(), limits=QUICK))
 
@@ -235,20 +245,22 @@ class Play:
         return process_context(Pause(now + after, now + after + seconds) if seconds else None)
 
     def _perform(self, access: RunContext, act: Act, approved_plan: ApprovedPlan | None) -> Awaitable[Report]:
-        request = self._request(act)
+        request = self.request(act)
         if act.action is Action.TEARDOWN:
-            return teardown.teardown(access, replace(request, volume_policy=self.teardown.policy))
+            return teardown.teardown(access, replace(request, approved_plan=approved_plan))
         return deploy.deploy(access, replace(request, approved_plan=approved_plan))
 
-    def _request(self, act: Act) -> RunRequest:
+    def request(self, act: Act) -> RunRequest:
         root = ROOT if self.scenario.has_root and act.action is Action.DEPLOY else None
-        return RunRequest(act.action, "development", self.scenario.platform, act.scope, root=root)
+        platform = replace(self.scenario.platform, name=act.platform_name or self.scenario.platform.name)
+        request = RunRequest(act.action, act.environment, platform, act.scope, root=root)
+        return replace(request, volume_policy=self.teardown.policy) if act.action is Action.TEARDOWN else request
 
     async def _approve(self, act: Act) -> ApprovedPlan | None:
         """Plan, and have the witness hold the run to that plan; `None` if there is none, or it names no revisions."""
-        cluster = run_context(self._client("plan")).cluster
+        cluster = self.cluster("plan")
         try:
-            result = await plan.plan(cluster, self._request(act))
+            result = await plan.plan(cluster, self.request(act))
         except WindlassError:  # refused, as the run itself is
             return None
         if approval_problems(result.summary):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.simulation.scenarios import APPLICATIONS
 from tests.simulation.witnesses import LEASES, MADE
 from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
+from windlass.operations.cluster_identity import WrongPlatform
 from windlass.operations.run.run_lock import Locked
 
 if TYPE_CHECKING:
@@ -66,6 +68,9 @@ class RunJudge:
     def judge(self, ended: EndedRun, act: Act) -> None:
         if ended.is_crashed:
             return
+        if act.is_misdirected:
+            self._judge_misdirected(ended)
+            return
         if ended.error is not None and not isinstance(ended.error, WindlassError):
             self._note(f"{ended.run_id} ended with {ended.error!r}")
         if strange := [entry.kind for entry in ended.writes if not entry.kind.startswith(WRITTEN[act.action])]:
@@ -75,6 +80,22 @@ class RunJudge:
         if ended.report is not None:
             self._judge_report(ended, act, ended.report)
         self._judge_operations(ended, act)
+        if act.action is Action.TEARDOWN:
+            self._judge_approved_removals(ended)
+
+    def _judge_misdirected(self, ended: EndedRun) -> None:
+        """A run for another environment or platform is refused before its first write."""
+        if not isinstance(ended.error, WrongPlatform):
+            self._note(f"{ended.run_id} is for another platform, and ended: {ended}")
+        if ended.writes:
+            self._note(f"{ended.run_id} is for another platform, and wrote to {ended.writes[0].kind}")
+
+    def _judge_approved_removals(self, ended: EndedRun) -> None:
+        approval = self._witness.approvals.get(ended.run_id)
+        known = {*self._play.scenario.platform.applications}
+        deleted = {entry.name for entry in ended.writes if entry.verb == "delete" and entry.kind == APPLICATIONS}
+        if approval and (excess := sorted(deleted & known - approval.nodes)):
+            self._note(f"{ended.run_id} deleted {excess}, which is not in the plan that was approved")
 
     def _judge_operations(self, ended: EndedRun, act: Act) -> None:
         """No more operations than attempts, and none that goes on after the run."""

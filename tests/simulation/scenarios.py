@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windlass.sandbox.argocd.application_specs import StaleStatus
 
 WHOLE = Scope()
+ENVIRONMENT = "development"
 US = "windlass"
 """The user that the product is, for faults and for the journal."""
 ANOTHER_CLIENT = "another-client"
@@ -86,6 +87,9 @@ class Act:
     """Seconds until another run is started beside it; with a `lease_outage`, from then on."""
     rival: Action = Action.DEPLOY
     scope: Scope = WHOLE
+    environment: str = ENVIRONMENT
+    platform_name: str = ""
+    """The name of another platform that the run is for; empty: that of the scenario."""
     faults: tuple[Fault, ...] = ()
     disturbances: tuple[tuple[float, str], ...] = ()
     """When watches are cut, fall silent or expire; or the controller is restarted."""
@@ -96,6 +100,11 @@ class Act:
     """The seconds until its process is paused, and for how long."""
     lease_outage: tuple[int, float] | None = None
     """The number of the last write to the Lease that arrives, and the seconds until its answer does."""
+
+    @property
+    def is_misdirected(self) -> bool:
+        """Whether it is for another environment or platform than that of the cluster."""
+        return self.environment != ENVIRONMENT or bool(self.platform_name)
 
     @property
     def is_disturbed(self) -> bool:
@@ -159,6 +168,8 @@ class Scenario:
     """How long Argo CD takes for each sync."""
     skew: float = 0.0
     """Seconds by which Argo CD's clock is ahead of the API server's."""
+    two_sources: frozenset[str] = frozenset()
+    """The applications with a second source."""
     validates: bool = False
     """Whether each successful deploy is followed by `validate`, which must succeed."""
 
@@ -172,6 +183,12 @@ class Scenario:
         """Seconds after which a run must have seen a change of an Application."""
         acts = (*self.acts, *(self.teardown.acts if self.teardown else ()))
         return self.allowance if any(act.is_disturbed for act in acts) else 1.0
+
+    @property
+    def object_allowance(self) -> float:
+        """Seconds after which a run must have seen a change of an object that it reads itself."""
+        acts = (*self.acts, *(self.teardown.acts if self.teardown else ()))
+        return self.allowance if any(act.is_disturbed for act in acts) else 5.0 + 6 * self.lag
 
     @property
     def allowance(self) -> float:
@@ -194,12 +211,14 @@ class Scenario:
             if part.trouble != "broken":  # a folder that is not there is a source that cannot be compared
                 extras = self.extras.get(part.name, frozenset())
                 found[f"{part.name}/all.yaml"] = [*manifests(part), *extra_manifests(part.name, extras)]
+            if part.name in self.two_sources:
+                found[f"{part.name}-more/all.yaml"] = [second_manifest(part)]
         return found
 
     def application(self, part: Part, revision: str) -> dict[str, Any]:
         spec: dict[str, Any] = {
             "project": "default",
-            "source": {"repoURL": URL, "path": part.name, "targetRevision": revision},
+            **self.source_fields(part.name, revision),
             "destination": {"server": "https://kubernetes.default.svc", "namespace": NAMESPACE},
         }
         if part.name in self.automated:
@@ -207,12 +226,22 @@ class Scenario:
         if self.extras.get(part.name, frozenset()) & {"created-namespace", "old-namespace"}:
             spec["destination"]["namespace"] = f"{part.name}-created"
             spec["syncPolicy"] = {**spec.get("syncPolicy", {}), "syncOptions": ["CreateNamespace=true"]}
+        if part.trouble == "invalid":
+            del spec["project"]
+        elif part.trouble == "unpermitted":
+            spec["project"] = "missing"
         return {
             "apiVersion": "argoproj.io/v1alpha1",
             "kind": "Application",
             "metadata": {"name": part.name, "namespace": ARGOCD, "finalizers": [CASCADE]},
             "spec": spec,
         }
+
+    def source_fields(self, name: str, revision: str) -> dict[str, Any]:
+        """The part of a spec that names its sources."""
+        paths = (name, f"{name}-more") if name in self.two_sources else (name,)
+        sources = [{"repoURL": URL, "path": path, "targetRevision": revision} for path in paths]
+        return {"sources": sources} if len(sources) > 1 else {"source": sources[0]}
 
 
 def manifests(part: Part) -> list[dict[str, Any]]:
@@ -238,6 +267,13 @@ def manifests(part: Part) -> list[dict[str, Any]]:
     for body in found:
         body["metadata"]["namespace"] = NAMESPACE  # wherever its Application has its destination
     return found
+
+
+def second_manifest(part: Part) -> dict[str, Any]:
+    """What the second source of an application has."""
+    body: dict[str, Any] = config(f"{part.name}-more", str(part.version))
+    body["metadata"]["namespace"] = NAMESPACE
+    return body
 
 
 def extra_manifests(name: str, extras: frozenset[str]) -> list[dict[str, Any]]:

@@ -8,17 +8,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
+from tests.simulation.request_dimensions import REFUSED_DEFINITIONS
 from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD, NAMESPACE, Part
 from windlass.argo.cd.applications import RUN_ID_KEY
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
 from windlass.core.platform.model.applications import ResourceRef
 from windlass.kube.leases import RENEW_INTERVAL
+from windlass.operations.cluster_identity import lease_identity
+from windlass.sandbox.argocd import application_specs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
     from tests.simulation.scenarios import Scenario
+    from windlass.core.platform.identity import ClusterIdentity
     from windlass.sandbox.apiserver.store import StoreChange
     from windlass.sandbox.sandbox import Sandbox
 
@@ -65,6 +69,8 @@ class Witness:
     """Applications whose operation another client has terminated."""
     touched: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """When something that a run cannot foresee happened to a node, and the seconds until a run must have seen it."""
+    moved: dict[str, datetime] = field(default_factory=dict)
+    """By Application: when an operation was last requested or ended."""
     lease_deleted: datetime | None = None
     """When another client deleted the Lease."""
     automated: set[str] = field(default_factory=set)
@@ -75,12 +81,15 @@ class Witness:
 
     def _hear(self, change: StoreChange) -> None:
         old, new = change.old.load() if change.old else {}, change.new.load()
-        self.pins.setdefault(_name(new), set()).add(new["spec"]["source"]["targetRevision"])
+        targets = {source["targetRevision"] for source in application_specs.get_sources(new["spec"])}
+        self.pins.setdefault(_name(new), set()).update(targets)
         asked = new.get("operation")
         if asked and asked != old.get("operation") and change.type != "DELETED":
             if old.get("operation"):
                 self._blame(new, "an operation was written over another one")
             self._judge(new, asked)
+        if asked != old.get("operation"):
+            self.moved[_name(new)] = self.sandbox.clock.now()
         self._judge_end(old, new)
         self._judge_termination(old, new)
 
@@ -100,19 +109,26 @@ class Witness:
         if holder != run_id and not self._is_lease_just_deleted():
             self._blame(application, f"{run_id} wrote an operation while {holder or 'nobody'} held the lock")
         sync = asked["sync"]
-        rows = sync.get("resources") or ()
+        rows, revision = sync.get("resources") or (), self._revision(application, sync)
         children = [row["name"] for row in rows if row["kind"] == "Application"]
         if name in PARENT_NAMES and not rows:
             children = list(self.scenario.commits[0])  # without a selection Argo CD syncs everything
         moved = children if name in PARENT_NAMES else [name]
         if approval := self.approvals.get(run_id):
-            self._judge_approval(application, approval, moved, sync["revision"])
+            self._judge_approval(application, approval, moved, revision)
         for node in moved:
             if node not in self.scenario.platform.graph.dependencies:
                 continue  # a parent that another parent defines
             for need in self.scenario.platform.graph.dependencies[node]:
-                if (why := self._why_not_ready(need, sync["revision"])) and not self.is_recent(need):
+                if (why := self._why_not_ready(need, revision)) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
+
+    def _revision(self, application: Body, sync: Body) -> str:
+        """The revision of an operation: all sources are in one repository, and a run sees one commit of it."""
+        revisions = application_specs.get_revisions(sync)
+        if len({*revisions}) > 1 and not self.scenario.follows_branch:
+            self._blame(application, f"its sources are synced to different commits: {revisions}")
+        return revisions[0]
 
     def _is_lease_just_deleted(self) -> bool:
         """Whether the Lease was deleted so recently that its holder, which renews it, may not have noticed."""
@@ -143,14 +159,14 @@ class Witness:
         if after.get("phase") != "Succeeded" or before.get("phase") == "Succeeded":
             return
         history = new["status"].get("history") or [{}]
-        previous = history[-2].get("revision") if len(history) > 1 else None
-        revision = after["syncResult"]["revision"]
+        previous = application_specs.get_revisions(history[-2]) if len(history) > 1 else None
+        revisions = application_specs.get_revisions(after["syncResult"])
         operation = after.get("operation") or {}  # none if its Application was recreated in the middle
         if not operation or run_of(operation) or is_by_another_client(operation) or _name(new) in self.automated:
             return
         is_foreign_parent = _name(new) in PARENT_NAMES and _name(new) != ROOT_NAME
-        if revision != previous and revision not in self.pins[_name(new)] and not is_foreign_parent:
-            self._blame(new, f"another client moved it to {revision[:8]}")
+        if revisions != previous and not {*revisions} <= self.pins[_name(new)] and not is_foreign_parent:
+            self._blame(new, f"another client moved it to {revisions[0][:8]}")
 
     def _why_not_ready(self, node: str, revision: str) -> str:
         """Empty if it is, at this commit; where each follows the branch itself, at one not older than the run."""
@@ -172,6 +188,11 @@ class Witness:
         """Whether something happened to a node so recently that a run may not have seen it."""
         touched, seconds = self.touched.get(self._application_name(node), (None, 0.0))
         return touched is not None and (self.sandbox.clock.now() - touched).total_seconds() <= seconds
+
+    def is_moving(self, node: str) -> bool:
+        """Whether an operation on it was requested or ended so recently that Argo CD may show what was before."""
+        moved = self.moved.get(self._application_name(node))
+        return moved is not None and (self.sandbox.clock.now() - moved).total_seconds() <= self.scenario.allowance
 
     def why_not_shown(self, node: str, *, has_moved: bool) -> str:
         """Empty if Argo CD shows its Application as synced and healthy, and no operation is in progress.
@@ -203,11 +224,14 @@ class Witness:
         return self._why_not(self.scenario.commits[number][name])
 
     def _why_not(self, part: Part) -> str:
-        if part.trouble in {"refused", "broken"}:
+        if part.trouble in {"refused", "broken", *REFUSED_DEFINITIONS}:
             return f"{part.trouble} at version {part.version}"
         shown = self._find("configmaps", part.name)
         if not shown or shown["data"]["value"] != str(part.version):
             return f"its ConfigMap is not of version {part.version}"
+        second = self._find("configmaps", f"{part.name}-more") if part.name in self.scenario.two_sources else shown
+        if not second or second["data"] != shown["data"]:
+            return f"what its second source defines is not of version {part.version}"
         if not part.kind:
             return ""
         found = self._find(f"{part.kind.lower()}s.apps", part.name)
@@ -234,6 +258,11 @@ class Witness:
         """The run that holds the lock."""
         lease = self._find(LEASES, "windlass", ARGOCD)
         return str(lease["spec"].get("holderIdentity") or "") if lease else ""
+
+    @property
+    def identity(self) -> ClusterIdentity | None:
+        """What the cluster is recorded as."""
+        return lease_identity(self._find(LEASES, "windlass", ARGOCD))
 
     def pending(self, run_id: str = "") -> list[str]:
         """Applications with an operation that waits or runs, of this run or of any."""
