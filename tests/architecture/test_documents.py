@@ -65,13 +65,13 @@ def test_ci_runs_only_what_a_person_is_told_to_run() -> None:
         assert f"`make {target}`" in told or f"\nmake {target}" in told, target
 
 
-def test_each_decision_names_what_lost() -> None:
+def test_each_decision_names_the_rejected_alternatives() -> None:
     decisions = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
     assert decisions
     for decision in decisions:
         text = decision.read_text()
         assert re.search(r"^Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), decision.name
-        for heading in ("## Context", "## Decision", "## What lost, and why"):
+        for heading in ("## Context", "## Decision", "## Rejected alternatives"):
             assert heading in text, f"{decision.name} lacks {heading}"
 
 

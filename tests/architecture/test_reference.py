@@ -1,0 +1,33 @@
+"""docs/reference.md lists every invariant, proof and reason, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from windlass.core.platform.gate_values import Proof, Reason
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/reference.md").read_text()
+
+
+def first_cells(heading: str) -> list[tuple[str, ...]]:
+    """The rows of the table below this heading."""
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (.*) \|$", section, re.MULTILINE)
+    return [tuple(row.split(" | ")) for row in rows[1:]]
+
+
+def test_each_proof_is_explained() -> None:
+    shown = [(name, value) for name, value, _ in first_cells("Proofs")]
+    assert shown == [(proof.name.lower().replace("_", " "), proof.value) for proof in Proof]
+
+
+def test_each_reason_is_explained() -> None:
+    assert [name for name, _, _ in first_cells("Reasons")] == [f"`{reason}`" for reason in Reason]
+
+
+def test_each_invariant_is_explained_and_tested() -> None:
+    explained = re.findall(r"^\*\*INV-(\d):", PAGE, re.MULTILINE)
+    tested = sorted(path.name.split("_")[2] for path in (ROOT / "tests/invariants").glob("test_inv_*.py"))
+    assert explained == tested
