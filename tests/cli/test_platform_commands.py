@@ -242,7 +242,7 @@ def test_config_for_an_action_says_what_is_missing(run: Run) -> None:
     assert ended.code == 3
     assert ended.stderr.splitlines() == [
         "error: 3 mistakes in the configuration",
-        "  give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster (none is given)",
+        "  no cluster is named: give --kubeconfig FILE, KUBECONFIG_PATH, KUBECONFIG_DATA or --in-cluster",
         "  the target environment is missing (--environment or ENVIRONMENT)",
         "  /config/environment.yaml is missing (mount it, or name it by --environment-file)",
     ]

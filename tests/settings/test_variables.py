@@ -171,23 +171,26 @@ def test_on_a_terminal_logs_are_text() -> None:
     assert log_format({}, is_terminal=False) == "json"
 
 
-NEITHER = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
+NONE = "no cluster is named: give --kubeconfig FILE, KUBECONFIG_PATH, KUBECONFIG_DATA or --in-cluster"
+SEVERAL = "give only one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
+OVERRIDE = "--kubeconfig FILE overrides the variables"
 
 
 @pytest.mark.parametrize(
     ("options", "environ", "message"),
     [
-        ({}, {}, f"{NEITHER} (none is given)"),
+        ({}, {}, NONE),
+        ({}, {"KUBECONFIG": "/k"}, f'{NONE} (KUBECONFIG is set but not read; use --kubeconfig "$KUBECONFIG")'),
         ({}, {"KUBECONFIG_PATH": "/k"}, None),
         ({}, {"KUBECONFIG_DATA": KUBECONFIG}, None),
         (
             {},
             {"KUBECONFIG_PATH": "/k", "KUBECONFIG_DATA": KUBECONFIG},
-            f"{NEITHER} (given: KUBECONFIG_PATH, KUBECONFIG_DATA)",
+            f"{SEVERAL} (given: KUBECONFIG_PATH, KUBECONFIG_DATA; {OVERRIDE})",
         ),
         ({"kubeconfig": "/k"}, {"KUBECONFIG_DATA": KUBECONFIG}, None),
         ({"in-cluster": "true"}, {}, None),
-        ({"in-cluster": "true", "kubeconfig": "/k"}, {}, f"{NEITHER} (given: --kubeconfig, --in-cluster)"),
+        ({"in-cluster": "true", "kubeconfig": "/k"}, {}, f"{SEVERAL} (given: --kubeconfig, --in-cluster; {OVERRIDE})"),
     ],
 )
 def test_exactly_one_way_to_the_cluster(

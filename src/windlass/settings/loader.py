@@ -72,7 +72,7 @@ def load_settings(inputs: Inputs, action: str = "") -> Settings:
     mounts = read_mounts(values)
     problems += mounts.problems
     if action:
-        problems += requirement_problems(action, values, environment_file)
+        problems += requirement_problems(action, values, environment_file, inputs.environ)
     if problems or isinstance(definition, list):
         raise InvalidSettings(problems)
     values = _with_file_timeout(values, environment_file)
@@ -116,9 +116,16 @@ def load_all_applications_settings(inputs: Inputs) -> ClusterSettings:
 def load_credentials(inputs: Inputs) -> ClusterCredentials:
     """Load the credentials only, so that `windlass cluster` works if other settings are invalid."""
     option, in_cluster = inputs.options.get("kubeconfig"), inputs.options.get("in-cluster") is not None
-    path = option or inputs.environ.get("KUBECONFIG_PATH") or None
+    variable = inputs.environ.get("KUBECONFIG_PATH")
+    path = option or variable or None
     data = None if option else inputs.environ.get("KUBECONFIG_DATA") or None
-    require_one_source(path is not None, data is not None, in_cluster)
+    given = {
+        "--kubeconfig": bool(option),
+        "KUBECONFIG_PATH": bool(variable and not option),
+        "KUBECONFIG_DATA": data is not None,
+        "--in-cluster": in_cluster,
+    }
+    require_one_source([name for name, is_given in given.items() if is_given], inputs.environ)
     try:
         content = None if data is None else base64.b64decode("".join(data.split()), validate=True)
     except ValueError:  # also raised for text that is not ASCII

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,18 @@ class InvalidSettings(InvalidInput):
         else:
             lines = "".join(f"\n  {problem}" for problem in self.problems)
             super().__init__(f"{len(self.problems)} mistakes in the configuration{lines}")
+
+
+def credential_source_problems(sources: Sequence[str], environ: Mapping[str, str]) -> list[SettingsProblem]:
+    """The problem if not exactly one source of credentials is given; `sources` are the options and variables given."""
+    if len(sources) == 1:
+        return []
+    if sources:
+        what = "give only one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
+        return [SettingsProblem("", what, f"given: {', '.join(sources)}; --kubeconfig FILE overrides the variables")]
+    what = "no cluster is named: give --kubeconfig FILE, KUBECONFIG_PATH, KUBECONFIG_DATA or --in-cluster"
+    unread = 'KUBECONFIG is set but not read; use --kubeconfig "$KUBECONFIG"' if environ.get("KUBECONFIG") else ""
+    return [SettingsProblem("", what, unread)]
 
 
 def problem_from_error(error: InvalidInput) -> SettingsProblem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windlass.settings.problems import SettingsProblem
+from windlass.settings.problems import SettingsProblem, credential_source_problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,10 +17,13 @@ ACTIONS = ("deploy", "validate", "teardown")
 
 
 def requirement_problems(
-    action: str, values: Mapping[str, SettingValue], environment_file: ParsedFile[EnvironmentFile] | None
+    action: str,
+    values: Mapping[str, SettingValue],
+    environment_file: ParsedFile[EnvironmentFile] | None,
+    environ: Mapping[str, str],
 ) -> Iterator[SettingsProblem]:
     """Problems with required settings. Values that failed to parse are absent here and have been reported already."""
-    yield from _credential_problems(values)
+    yield from _credential_problems(values, environ)
     if "environment" in values and values["environment"].value is None:
         yield SettingsProblem("", "the target environment is missing", "--environment or ENVIRONMENT")
     if action == "deploy" and environment_file is None and values["environment-file"].is_default:
@@ -31,15 +34,12 @@ def requirement_problems(
         yield from _confirmation_problems(values, environment_file)
 
 
-def _credential_problems(values: Mapping[str, SettingValue]) -> Iterator[SettingsProblem]:
+def _credential_problems(values: Mapping[str, SettingValue], environ: Mapping[str, str]) -> Iterator[SettingsProblem]:
     """Exactly one source of credentials must be given; an option overrides the variables."""
     sources = [name for name in ("kubeconfig", "kubeconfig-data", "in-cluster") if _is_given(values, name)]
     option_sources = [name for name in sources if values[name].is_option]
-    if "kubeconfig-data" in values and len(option_sources or sources) != 1:
-        what = "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster"
-        yield SettingsProblem(
-            "", what, f"given: {', '.join(values[name].origin for name in sources)}" if sources else "none is given"
-        )
+    if "kubeconfig-data" in values:
+        yield from credential_source_problems([values[name].origin for name in option_sources or sources], environ)
 
 
 def environment_mismatch(

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from windlass.errors import InvalidInput
 from windlass.kube.auth import kubeconfigs
 from windlass.kube.redactions import Redactor
+from windlass.settings.problems import credential_source_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import timedelta
 
     from windlass.core.log_lines import Level
@@ -44,7 +45,12 @@ class ClusterCredentials:
         Called when a command connects, not when its settings are loaded: a run reports a broken kubeconfig in its log,
         like any other reason why the cluster cannot be reached.
         """
-        require_one_source(self.kubeconfig is not None, self.kubeconfig_data is not None, self.in_cluster)
+        given = {
+            "--kubeconfig": self.kubeconfig is not None,
+            "KUBECONFIG_DATA": self.kubeconfig_data is not None,
+            "--in-cluster": self.in_cluster,
+        }
+        require_one_source([name for name, is_given in given.items() if is_given], self.environ)
         return replace(self._parse_source(), redactor=self.redactor)
 
     def _parse_source(self) -> Connection:
@@ -57,12 +63,10 @@ class ClusterCredentials:
         return kubeconfigs.in_cluster(self.environ)
 
 
-def require_one_source(*is_given: bool) -> None:
-    if sum(is_given) != 1:
-        raise InvalidInput(
-            "give exactly one of --kubeconfig (KUBECONFIG_PATH), KUBECONFIG_DATA and --in-cluster",
-            hint="--kubeconfig FILE wins over the variables",
-        )
+def require_one_source(sources: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Raise `InvalidInput` unless exactly one source of credentials is given."""
+    for problem in credential_source_problems(sources, environ):
+        raise InvalidInput(problem.what, hint=problem.hint)
 
 
 @dataclass(frozen=True, slots=True)

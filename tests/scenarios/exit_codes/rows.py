@@ -95,7 +95,7 @@ FOR_MANY_ACTIONS = (
       for action in ("teardown", "validate", "plan", "graph")),
     *(wrong(action, "a platform file that is not there", "--dag /nowhere.yaml", "there is no file /nowhere.yaml")
       for action in ("deploy", "lint", "rehearse", "config")),
-    *(wrong(action, "no way to a cluster", "", "exactly one of --kubeconfig", KUBECONFIG_PATH="")
+    *(wrong(action, "no way to a cluster", "", "no cluster is named: give --kubeconfig FILE", KUBECONFIG_PATH="")
       for action in ("teardown", "plan", "wait", "import", "status", "cluster")),
     *(wrong(action, "no environment", "", "the target environment is missing", ENVIRONMENT="")
       for action in ("deploy", "validate")),
@@ -125,8 +125,8 @@ FOR_MANY_ACTIONS = (
     *(Row(action, "a platform without applications", 3, says="this platform has no application", platform=" ")
       for action in ("deploy", "lint")),
     wrong("lint", "a credential in plain text", "", "GIT_TOKEN", GIT_TOKEN="x"),
-    wrong("validate", "two ways to a cluster", "--in-cluster --kubeconfig x", "exactly one of --kubeconfig"),
-    wrong("cluster", "two ways to a cluster", "--in-cluster --kubeconfig x", "exactly one of --kubeconfig"),
+    wrong("validate", "two ways to a cluster", "--in-cluster --kubeconfig x", "only one of --kubeconfig"),
+    wrong("cluster", "two ways to a cluster", "--in-cluster --kubeconfig x", "only one of --kubeconfig"),
     wrong("wait", "a kubeconfig that is not there", "--kubeconfig /nowhere", "/nowhere"),
 )  # fmt: skip
 DEPLOY = (
