@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from windlass.errors import WindlassError
 from windlass.settings.variables import SETTINGS_BY_NAME, Setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound="Callable[..., Any]")
 
@@ -101,4 +105,31 @@ def _option(setting: Setting) -> Callable[[Command], Command]:
     help_text = f"{setting.description}{variable}{default}"
     if setting.is_flag:
         return click.option(setting.option, is_flag=True, help=help_text)
-    return click.option(setting.option, metavar=setting.metavar, help=help_text)
+    return click.option(
+        setting.option, metavar=setting.metavar, help=help_text, shell_complete=partial(_completions, setting)
+    )
+
+
+def _completions(setting: Setting, context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What a shell offers for the value of an option: choices, files or directories."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - only a shell needs it
+
+    if setting.metavar in {"FILE", "DIRECTORY"}:
+        return [CompletionItem(incomplete, type="file" if setting.metavar == "FILE" else "dir")]
+    choices = setting.metavar.split("|") if "|" in setting.metavar else []
+    if setting.name == "scope":
+        choices = _scopes(context, incomplete)
+    return [CompletionItem(choice) for choice in choices if choice.startswith(incomplete)]
+
+
+def _scopes(context: click.Context, incomplete: str) -> list[str]:
+    """The kinds of scopes; after a colon, the stacks and applications of the platform file, if it can be read."""
+    if ":" not in incomplete:
+        return ["platform", "stack:", "app:"]
+    from windlass.settings.source import SettingsSource  # noqa: PLC0415 - loads pydantic and YAML later
+
+    try:
+        platform = SettingsSource({}).settings({"dag": context.params.get("dag")}).platform
+    except WindlassError:
+        return []
+    return [*(f"stack:{stack.name}" for stack in platform.stacks), *(f"app:{name}" for name in platform.applications)]
