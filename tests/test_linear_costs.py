@@ -59,6 +59,7 @@ ADVERSARIES = {
     "combining": "a\u0301\u0301\u0301\u0301",
     "escapes": "\x1b[0;",
     "titles": "\x1b]0;",
+    "titles of 8 bits": "\x9d",
     "wide": "\u4e2d",
     "directions": "\u202e\u2066",
     "secrets": "correct-hors",

@@ -11,11 +11,12 @@ MAX_MESSAGE_START, MAX_MESSAGE_END = 1_000, 3_000  # characters of a long messag
 MAX_MESSAGE_LENGTH = MAX_MESSAGE_START + MAX_MESSAGE_END
 
 # Control sequences, operating system commands with their text (titles, links), and other escapes; of 7 and of 8 bits.
+# What opens a command ends the one before: a text of nothing else would be scanned to its end from each character.
 ESCAPE_SEQUENCE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[@-Z\\^_]"
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\x9d]*+(?:\x07|\x1b\\|\x9c)|\x1b[@-Z\\^_]"
 )
 # GitHub Actions trims a line before it looks for `::`, and finds `##[` anywhere, as Azure and TeamCity find theirs.
-CI_COMMAND = re.compile(r"^\s*:(?=:)|##(?=\[|vso\[|teamcity\[)|^\s*section_(?:start|end)(?=:)", re.IGNORECASE)
+CI_COMMAND = re.compile(r"^\s*+:(?=:)|##(?=\[|vso\[|teamcity\[)|^\s*+section_(?:start|end)(?=:)", re.IGNORECASE)
 
 
 def printable(text: str) -> str:

@@ -33,6 +33,73 @@ def count_steps(pattern: re.Pattern[str], text: str) -> int:
     return counter.steps
 
 
+def own_adversaries(pattern: re.Pattern[str]) -> list[str]:
+    """The beginnings of texts that the pattern matches: repeated, they let it begin often and fail late."""
+    tree = _PARSER.parse(pattern.pattern, pattern.flags)
+    alphabet = "".join(dict.fromkeys(["a", "0", " ", *_literals(tree)]))
+    return sorted({text[:end] for text in _samples(tree, alphabet) for end in range(1, len(text) + 1)})
+
+
+def backtracking_parts(pattern: re.Pattern[str]) -> list[str]:
+    """The unlimited repetitions of the pattern that give back what they took when what follows does not match."""
+    return list(_backtracking(_PARSER.parse(pattern.pattern, pattern.flags), has_more=False))
+
+
+def _backtracking(items: Sequence[Item], *, has_more: bool) -> Iterator[str]:
+    for number, (operation, argument) in enumerate(items):
+        is_followed = has_more or number + 1 < len(items)
+        match str(operation):
+            case "SUBPATTERN":
+                yield from _backtracking(argument[3], has_more=is_followed)
+            case "BRANCH":
+                for branch in argument[1]:
+                    yield from _backtracking(branch, has_more=is_followed)
+            case "ASSERT" | "ASSERT_NOT":
+                yield from _backtracking(argument[1], has_more=False)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" as name:
+                least, most, body = argument
+                if name == "MAX_REPEAT" and int(most) > max(int(least), 2) and is_followed:
+                    yield str(argument)
+                yield from _backtracking(body, has_more=is_followed or int(most) > 1)
+
+
+def _literals(items: Any) -> Iterator[str]:
+    """Every character that the pattern names."""
+    if isinstance(items, tuple) and len(items) == 2 and str(items[0]) in {"LITERAL", "NOT_LITERAL"}:
+        yield chr(items[1])
+    elif isinstance(items, list | tuple | _PARSER.SubPattern):
+        for item in items:
+            yield from _literals(item)
+
+
+def _samples(items: Sequence[Item], alphabet: str) -> list[str]:
+    """Texts that match: the first choice of every item, and each other choice of one item."""
+    choices = [_choices(*item, alphabet) for item in items]
+    first = [options[0] for options in choices]
+    return [
+        "".join([*first[:number], option, *first[number + 1 :]])
+        for number, options in enumerate(choices)
+        for option in options[number > 0 :]
+    ] or [""]
+
+
+def _choices(operation: Any, argument: Any, alphabet: str) -> list[str]:
+    match str(operation):
+        case "LITERAL":
+            return [chr(argument)]
+        case name if name in _SINGLE:
+            fitting = [character for character in alphabet if _is_in(name, argument, character)]
+            return fitting or [next(chr(code) for code in range(0x110000) if _is_in(name, argument, chr(code)))]
+        case "SUBPATTERN":
+            return _samples(argument[3], alphabet)
+        case "BRANCH":
+            return [text for branch in argument[1] for text in _samples(branch, alphabet)]
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            least, most, items = argument
+            return [text * min(int(most), max(int(least), 2)) for text in _samples(items, alphabet)]
+    return [""]  # a place, or what stands beside it
+
+
 class _Counter:
     def __init__(self, text: str, *, ignore_case: bool) -> None:
         self._text = text
@@ -67,6 +134,9 @@ class _Counter:
                 least, most, items = argument
                 ends = self._repeat_ends(int(least), int(most), items, position)
                 yield from ends if name == "MIN_REPEAT" else reversed(list(ends))
+            case "POSSESSIVE_REPEAT":
+                least, most, items = argument
+                yield from list(self._repeat_ends(int(least), int(most), items, position))[-1:]
             case other:
                 raise NotImplementedError(other)
 

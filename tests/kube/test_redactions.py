@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kube.pattern_steps import count_steps
+from tests.kube.pattern_steps import backtracking_parts, count_steps, own_adversaries
 from tests.secret_forms import FORMS
 from windlass.kube import api_errors
 from windlass.kube.redactions import HEX_RUN, LONG_RUN, SECRET_PATTERNS, Redactor
@@ -168,6 +169,8 @@ PATTERNS = [
     *(pattern for _, pattern, _ in SECRET_PATTERNS),
     *(HEX_RUN, LONG_RUN, api_errors._CONFLICTING_MANAGER, ESCAPE_SEQUENCE, CI_COMMAND),
 ]
+MEGABYTE = 1_000_000
+MAX_STEPS_PER_CHARACTER = 60
 ADVERSARIES = [
     "-----BEGIN A-----b-----END c-",
     "-eyJabcdefgh.ij.",
@@ -190,14 +193,53 @@ ADVERSARIES = [
 ]
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.pattern[:24])
+IDS = [pattern.pattern[:24] for pattern in PATTERNS]
+
+
+def growth(pattern: re.Pattern[str], sizes: tuple[int, int] = (100, 200)) -> dict[str, tuple[int, int]]:
+    """The steps for each adversary at both sizes: repeated, and its last character repeated after it."""
+    parts = [adversary[:length] for adversary in ADVERSARIES for length in range(1, len(adversary) + 1)]
+    texts = {*zip(parts, parts, strict=True)} | {
+        (part, tail) for part in own_adversaries(pattern) for tail in (part, part[-1])
+    }
+    return {
+        f"{part!r} and then {tail!r} repeated": cast(
+            "tuple[int, int]", tuple(count_steps(pattern, (part + tail * size)[:size]) for size in sizes)
+        )
+        for part, tail in texts
+    }
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
 def test_the_steps_of_a_pattern_grow_with_the_text_not_with_its_square(pattern: re.Pattern[str]) -> None:
-    """On repeated prefixes, alone and after what opens a match: a pattern that scans ahead in vain scans again."""
-    for adversary in ADVERSARIES:
-        for length in range(1, len(adversary) + 1):
-            prefix = adversary[:length]
-            half, whole = ((adversary + prefix * size)[:size] for size in (400, 800))
-            assert count_steps(pattern, whole) <= 2.5 * count_steps(pattern, half), prefix
+    for text, (few, many) in growth(pattern).items():
+        assert many <= 2.5 * few + 60, text
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+def test_no_pattern_backtracks(pattern: re.Pattern[str]) -> None:
+    assert backtracking_parts(pattern) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=IDS)
+def test_a_megabyte_of_its_worst_prefix_takes_a_pattern_a_few_steps_per_character(pattern: re.Pattern[str]) -> None:
+    worst = max(own_adversaries(pattern), key=lambda part: count_steps(pattern, (part * 200)[:200]))
+    for tail in {worst, worst[-1]}:
+        text = (worst + tail * MEGABYTE)[:MEGABYTE]
+        assert count_steps(pattern, text) <= MAX_STEPS_PER_CHARACTER * MEGABYTE, (worst, tail)
+
+
+def test_a_pattern_that_backtracks_is_noticed() -> None:
+    assert backtracking_parts(re.compile("(?:a|b[cd]*)+e")) != []
+    assert backtracking_parts(re.compile("x[cd]*+e|[cd]*")) == []
+
+
+def test_the_prefixes_of_a_pattern_show_that_it_scans_again() -> None:
+    """A text of what opens a command of a terminal, and nothing else, was scanned to its end from each character."""
+    pattern = re.compile(r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)")
+    assert any(many > 3.5 * few for few, many in growth(pattern).values())
 
 
 def test_the_count_of_steps_notices_a_pattern_that_scans_again() -> None:

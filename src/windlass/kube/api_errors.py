@@ -268,7 +268,7 @@ def _parse_denial(message: str) -> Denial | None:
     return Denial(user, verb, f"{plural}/{subresource}" if subresource else plural, namespace or "")
 
 
-_CONFLICTING_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+_CONFLICTING_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*+)"')
 
 
 def _field_owners(status: Status) -> Iterator[FieldOwner]:
