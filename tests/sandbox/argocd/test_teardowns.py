@@ -187,3 +187,21 @@ def test_a_snapshot_is_ready_when_its_claim_is_bound_and_its_content_goes_as_tol
             assert len(await calls.list(snapshots.SNAPSHOT_CONTENTS)) == left
 
     run(main())
+
+
+def test_an_application_without_its_finalizer_keeps_its_objects_although_it_is_deleted_during_a_sync() -> None:
+    async def main() -> None:
+        async with world() as w:
+            calls = w.sandbox.client()
+            app = application(**AUTOMATED)
+            app["metadata"]["finalizers"] = ["example.com/kept"]  # of another client: the object stays for a while
+            await begin(w, {"web/all.yaml": [config("web")]}, app)
+            await after(10)
+            operation = {"initiatedBy": {"username": "jane"}, "sync": {"revision": "main"}}
+            await calls.patch(APPS, "web", {"operation": operation}, "argocd")
+            await after(0.05)  # the controller has seen the request, and starts the operation a little later
+            await calls.delete(APPS, "web", "argocd")
+            await after(10)
+            assert await calls.find("configmaps", "web", "default")
+
+    run(main())

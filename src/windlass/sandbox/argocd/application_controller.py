@@ -151,10 +151,11 @@ class ApplicationController(SandboxController):
         now, status = self.clock.now(), app.get("status", {})
         if self._is_deleting(app):
             timers.latest = None
-            cascades = any(
-                name.startswith(application_specs.FINALIZER) for name in app["metadata"].get("finalizers") or ()
-            )
-            if cascades and timers.step is None and timers.objects != len(self._tracked.get(_instance_name(key), ())):
+            if (
+                application_specs.cascades(app)
+                and timers.step is None
+                and timers.objects != len(self._tracked.get(_instance_name(key), ()))
+            ):
                 timers.step = self._after(self.delays.start if timers.objects is None else self.delays.delete)
             return
         if application_specs.REFRESH_ANNOTATION in (app["metadata"].get("annotations") or {}):
@@ -174,7 +175,8 @@ class ApplicationController(SandboxController):
 
     async def _run_step(self, key: StoreKey, app: Body, timers: ApplicationTimers) -> None:
         if self._is_deleting(app):
-            await self._delete_resources(app, timers)
+            if application_specs.cascades(app):
+                await self._delete_resources(app, timers)
             return
         if "operation" not in app:
             return  # another client removed it
@@ -363,8 +365,8 @@ class ApplicationController(SandboxController):
         return self.find(projects.PROJECTS, projects.project_name(app["spec"]), NAMESPACE)
 
     async def write(self, app: Body, patch: Body) -> None:
-        after = await self.patch(APPLICATIONS, app, patch)
-        self._own_versions.add(int(after["metadata"]["resourceVersion"]))
+        meta = (await self.patch(APPLICATIONS, app, patch))["metadata"]
+        self._own_versions.add(int(meta["resourceVersion"]))
         self._write_count += 1
 
     async def _delete_resources(self, app: Body, timers: ApplicationTimers) -> None:
@@ -378,16 +380,14 @@ class ApplicationController(SandboxController):
             if row["message"] not in str(app.get("status", {}).get("conditions")):
                 await self.write(app, {"status": {"conditions": [_with_time(row, {}, self.clock.timestamp())]}})
             return
-        live = [item for item in self.resources(app, []) if item.live is not None and not item.is_kept]
-        items = [item for item in live if not projects.refusal(item, app, project)]
+        rows = self.resources(app, [])
+        items = [item for item in rows if item.live and not item.is_kept and not projects.refusal(item, app, project)]
         last = max((item.wave for item in items), default=0)
         for item in items:
-            if item.wave == last and item.live and not item.live["metadata"].get("deletionTimestamp"):
+            if item.wave == last and item.live and not self._is_deleting(item.live):
                 await self.delete(item.kind_id, item.live, policy="Foreground")
         if not items:
-            finalizers = app["metadata"]["finalizers"]
-            kept = [name for name in finalizers if not name.startswith(application_specs.FINALIZER)]
-            await self.write(app, {"metadata": {"finalizers": kept or None}})
+            await self.write(app, {"metadata": application_specs.without_cascade(app["metadata"])})
         timers.objects = len(self._tracked.get(application_specs.instance_name(app["metadata"]), ())) if items else 0
 
 

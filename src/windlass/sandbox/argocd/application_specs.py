@@ -77,6 +77,19 @@ def instance_name(meta: Body) -> str:
     return str(meta["name"]) if namespace == NAMESPACE else f"{namespace}_{meta['name']}"
 
 
+def cascades(app: Body) -> bool:
+    """Whether the deletion of the Application deletes its resources."""
+    return any(name.startswith(FINALIZER) for name in app["metadata"].get("finalizers") or ())
+
+
+def without_cascade(meta: Body) -> Body:
+    """The change of metadata that removes the finalizer; its uid has it refused if the Application was recreated."""
+    return {
+        "uid": meta["uid"],
+        "finalizers": [name for name in meta["finalizers"] if not name.startswith(FINALIZER)] or None,
+    }
+
+
 def get_sources(holder: Body) -> list[Body]:
     """Sources of a spec, of an operation's `sync` or of a sync result; empty if it has none."""
     return holder.get("sources") or ([holder["source"]] if holder.get("source") else [])
