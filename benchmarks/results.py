@@ -13,10 +13,10 @@ DOCS = Path(__file__).parent.parent / "docs"
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`: every contestant in one run, on one machine, over loopback, each in fresh processes that take
-turns; of each the quickest run counts: whatever else the machine does can only make a run slower. Seconds differ
-from machine to machine, so what matters are the ratios, each to what its last column names: where the target
-is a floor they say how many times quicker Windlass is, where it is a ceiling how many times as long it takes.
+`make bench` writes this page. It runs all clients in one run, on one machine, over loopback, each in new processes that
+take turns. The fastest run of each counts, because other load can only make a run slower. Absolute times depend on the
+machine; compare the ratios. The last column names what a figure is compared with. If the target is a minimum (`>=`), the
+ratio says how many times faster Windlass is; if it is a maximum (`<=`), how many times as long Windlass takes.
 
 """
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 DIFFERENCES: dict[str, str] = {}
-NO_PROCESSES = "its pods play a part; they run no commands"
+NO_PROCESSES = "pods are simulated; they run no commands"
 
 
 def skip_differences(items: Iterable[pytest.Item]) -> None:
