@@ -107,9 +107,15 @@ TEARDOWN_MUTANTS = (
     ),
     Mutant(
         "volumes that appear during the run are not retained", "INV-5", STEP,
-        "            await self._protect_volumes()",
+        "            await self.context.objects.protect_volumes()",
         "            pass",
         f"{DATA}::test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted",
+    ),
+    Mutant(
+        "a repeated delete relies on the first look", "INV-5", STEP,
+        "                if obstacle := await self._check_removable():",
+        "                if self.context.now() == self.started and (obstacle := await self._check_removable()):",
+        f"{FOREIGN}::test_each_attempt_of_a_delete_is_preceded_by_a_look",
     ),
     Mutant(
         "claims of living StatefulSets are given up", "INV-5", "core/platform/teardown/volumes.py",

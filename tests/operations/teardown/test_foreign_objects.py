@@ -8,7 +8,7 @@ import pytest
 
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import AUTOMATED, Stand, pod_of, stand
-from tests.operations.teardown.test_cleanup import DEFINITIONS, NAMESPACES, definition
+from tests.operations.teardown.test_cleanup import DEFINITIONS, NAMESPACES, definition, once_deleted
 from tests.operations.teardown.test_parent_removal import parented
 from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import application, config
@@ -128,6 +128,29 @@ def test_a_look_that_fails_for_a_moment_is_repeated() -> None:
             w.sandbox.server.faults.add(Fault(verb="list", kind="secrets", namespace="own", code=500, times=20))
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
+
+    run(main())
+
+
+@pytest.mark.parametrize(("verb", "kind"), [("delete", APPS), ("list", "persistentvolumes")])
+def test_each_attempt_of_a_delete_is_preceded_by_a_look(verb: str, kind: str) -> None:
+    """The server fails for a while after the first look; meanwhile another client creates an object."""
+
+    async def main() -> None:
+        async with world() as w:
+            s = await carrying(w)
+
+            async def create() -> None:
+                await after(20)
+                await w.sandbox.client().create("secrets", {"metadata": {"name": "guest"}}, "own")
+
+            def fail() -> None:
+                w.sandbox.server.faults.add(Fault(verb=verb, kind=kind, code=503, times=60))
+
+            once_deleted(s, "web", create(), fail)
+            report = await s.torn_down()
+            assert [(each.name, each.reason) for each in report.failures] == [("base", "ForeignObjects")]
+            assert await s.find("secrets", "guest", "own")
 
     run(main())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windlass.argo.cd.application_watch import POLL_INTERVAL
 from windlass.argo.cd.applications import APPLICATIONS, ObjectKey
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
@@ -25,6 +24,7 @@ from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import ResourceState
 from windlass.core.platform.outcomes import StepResult
 from windlass.core.platform.teardown.foreign_objects import ForeignObjects
+from windlass.errors import WindlassError
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotPermitted
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from windlass.core.platform.teardown.inventory import ObservedObject, PresentObjects, ResourceKey, Unreadable
 
 MAX_NAMED_UNREADABLE = 3  # objects named in the failure
+
+
+class VolumesUnknown(WindlassError):
+    """It could not be read which volumes must be retained: the run must not delete more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class RemovalSteps:
         emit(NodeStarted(step.name, step.verb))
         if dependent := self._present_dependent(step.name):
             return StepResult(Failed(Reason.PRESENT, f"{dependent} depends on it and is there again", is_final=True))
-        removal = _NodeRemoval(self._context, self._context.nodes[step.name], self._node_keys, emit)
+        node, started = self._context.nodes[step.name], self._context.now()
+        removal = _NodeRemoval(self._context, node, self._node_keys, emit, started)
         decision = await removal.run()
         if isinstance(decision, Failed):
             self.diagnostics[step.name] = removal.refusal_lines or await self._explain(removal.remaining)
@@ -128,6 +133,9 @@ class _NodeRemoval:
     node: Node
     node_keys: frozenset[ObjectKey]
     emit: EmitEvent
+    started: datetime
+    resources: frozenset[ResourceKey] = frozenset()
+    """Objects that must be gone with the Application."""
     remaining: tuple[ResourceKey, ...] = ()
     """Objects that still exist."""
     present: tuple[ObservedObject, ...] = ()
@@ -148,14 +156,18 @@ class _NodeRemoval:
         with self.context.applications.watch(key) as watch:
             detached = self.context.detached_applications.get(key)
             application = watch.current or detached or self.context.known_applications.get(key)
-            resources = self._managed_resources(application)
-            if failed := await self._check_removable(application, resources):
-                return failed
+            self.resources = self._managed_resources(application)
             history = gates.start_history(watch.state, self.context.now())
             while True:
-                if failed := await self._request_deletion(watch, resources):
-                    return failed
-                history = gates.extend_history(history, await self._current_state(watch, resources), self.context.now())
+                obstacle = await self._request_deletion(watch)
+                if isinstance(obstacle, Failed):
+                    return obstacle
+                if obstacle is not None:
+                    self._report_wait(obstacle)
+                    await watch.wait_for_change()
+                    history = gates.start_history(watch.state, self.context.now())
+                    continue
+                history = gates.extend_history(history, await self._current_state(watch), self.context.now())
                 if any(each.is_permanent for each in self.unreadable):
                     return self._unreadable_failure()
                 decision = gates.evaluate_absence(history, self.node.timing.health, self.context.now())
@@ -181,49 +193,37 @@ class _NodeRemoval:
         keys -= {target_namespace_key(member) for member in members if creates_namespace(member)}
         return frozenset(item for item in keys if not item.is_crd and not self._is_node(item))
 
-    async def _check_removable(
-        self, application: Application | None, resources: frozenset[ResourceKey]
-    ) -> Failed | None:
-        """Refuse, before anything is deleted, what could not be proven gone or would destroy foreign objects."""
-        if application is not None and application.metadata.deletion_timestamp:
-            return None
-        groups = {item.group for item in resources}
+    async def _check_removable(self) -> Failed | Wait | None:
+        """Refuse, before something is deleted, what could not be proven gone or would destroy foreign objects.
+
+        Volumes are retained as of now. `Wait` if only transient errors were seen, for up to the node's health timeout.
+        """
+        groups = {item.group for item in self.resources}
         if any(each.is_permanent and each.group in groups for each in self.context.unreadable):
-            self.unreadable = (await self.context.objects.find_present(resources)).unreadable
+            self.unreadable = (await self.context.objects.find_present(self.resources)).unreadable
             if any(each.is_permanent for each in self.unreadable):
                 return self._unreadable_failure()
+        may_wait = self.context.now() - self.started < self.node.timing.health
+        try:
+            await self.context.objects.protect_volumes()
+        except KubeError as error:
+            detail = f"the volumes to retain are not known: {error.what}"
+            if may_wait and isinstance(error, TRANSIENT_ERRORS):
+                return Wait(Reason.UNREADABLE, detail)
+            raise VolumesUnknown(detail, where=error.where) from None
         known = self.context.containers.get(self.node.name, frozenset())
-        foreign = await self._find_foreign(known | {item for item in resources if item.is_container})
+        foreign = await self._find_foreign(known | {item for item in self.resources if item.is_container})
         if not foreign:
-            await self._protect_volumes()
             return None
+        if foreign.may_change and may_wait:
+            return Wait(Reason.UNREADABLE, foreign.summary)
         self.refusal_lines = foreign.lines()
         return Failed(Reason.FOREIGN_OBJECTS, f"its removal would destroy {foreign.summary}", is_final=True)
 
     async def _find_foreign(self, containers: frozenset[ResourceKey]) -> ForeignObjects:
-        """Look until the answer cannot change, or for the health timeout of the node."""
         if not containers or self.node.name in self.context.deletes_foreign:
             return ForeignObjects()
-        clock, waited = self.context.writer.client.clock, 0.0
-        while True:
-            foreign = await self.context.objects.find_foreign(containers)
-            if not foreign or not foreign.may_change or waited >= self.node.timing.health.total_seconds():
-                return foreign
-            self._report_wait(Wait(Reason.UNREADABLE, foreign.summary))
-            await clock.sleep(POLL_INTERVAL)
-            waited += POLL_INTERVAL
-
-    async def _protect_volumes(self) -> None:
-        """Retain volumes that appeared since the run began. Raises if that fails: the run must not delete more."""
-        clock, waited = self.context.writer.client.clock, 0.0
-        while True:
-            try:
-                return await self.context.objects.protect_volumes()
-            except TRANSIENT_ERRORS:
-                if waited >= self.node.timing.health.total_seconds():
-                    raise
-            await clock.sleep(POLL_INTERVAL)
-            waited += POLL_INTERVAL
+        return await self.context.objects.find_foreign(containers)
 
     def _unreadable_failure(self) -> Failed:
         names = ", ".join(each.what for each in self.unreadable[:MAX_NAMED_UNREADABLE])
@@ -233,19 +233,24 @@ class _NodeRemoval:
     def _is_node(self, key: ResourceKey) -> bool:
         return _is_application(key) and (key.namespace, key.name) in self.node_keys
 
-    async def _request_deletion(self, watch: ApplicationWatch, resources: frozenset[ResourceKey]) -> Failed | None:
-        """Request the deletion, unless that is already done. `None` unless the server refuses it."""
+    async def _request_deletion(self, watch: ApplicationWatch) -> Failed | Wait | None:
+        """Request the deletion, unless that is already done; a look at what it would destroy precedes each attempt."""
+        application = watch.current
         try:
-            if watch.current is None:
-                await self._delete_orphans()
-            elif (
-                not watch.current.metadata.deletion_timestamp and watch.current.metadata.uid not in self.requested_uids
-            ):
-                await self._delete_application(watch.current)
+            if application is None:
+                orphans = self._orphans_to_delete()
+                if orphans and (obstacle := await self._check_removable()):
+                    return obstacle
+                await self._delete_orphans(orphans)
+            elif not application.metadata.deletion_timestamp and application.metadata.uid not in self.requested_uids:
+                self.resources |= self._managed_resources(application)
+                if obstacle := await self._check_removable():
+                    return obstacle
+                await self._delete_application(application)
         except TRANSIENT_ERRORS:
             return None  # the next iteration reads the result
         except KubeError as error:
-            self.remaining = tuple(sorted(resources))
+            self.remaining = tuple(sorted(self.resources))
             reason = Reason.RIGHT_MISSING if isinstance(error, NotPermitted) else Reason.PRESENT
             return Failed(reason, f"its deletion was refused: {error.what}", is_final=True)
         return None
@@ -259,16 +264,23 @@ class _NodeRemoval:
         await self.context.writer.delete_application(application)
         self.requested_uids |= {application.metadata.uid}
 
-    async def _delete_orphans(self) -> None:
-        """Delete the objects of an Application that was deleted without cascade, by us or by another client.
+    def _orphans_to_delete(self) -> list[ObservedObject]:
+        """The objects of an Application that was deleted without cascade, by us or by another client.
 
         In the second case only those that carry its tracking mark.
         """
         is_detached = self.context.object_key(self.node.name) in self.context.detached_applications
-        for orphan in self.present:
-            is_marked = bool(orphan.instance(by_label=self.context.tracks_by_label))
-            if orphan.is_deleting or orphan.uid in self.requested_uids or not (is_detached or is_marked):
-                continue
+        by_label = self.context.tracks_by_label
+        return [
+            orphan
+            for orphan in self.present
+            if not orphan.is_deleting
+            and orphan.uid not in self.requested_uids
+            and (is_detached or orphan.instance(by_label=by_label))
+        ]
+
+    async def _delete_orphans(self, orphans: Collection[ObservedObject]) -> None:
+        for orphan in orphans:
             member = self.context.applications.view.get((orphan.key.namespace, orphan.key.name))
             if member and _is_application(orphan.key):
                 await self.context.writer.delete_application(member)
@@ -276,30 +288,30 @@ class _NodeRemoval:
                 await self.context.objects.delete(orphan)
             self.requested_uids |= {orphan.uid}
 
-    async def _find_present(self, resources: frozenset[ResourceKey]) -> PresentObjects:
+    async def _find_present(self) -> PresentObjects:
         """The objects that exist, without those tracked by another Application or excluded from deletion."""
         key = self.context.object_key(self.node.name)
         assert key is not None
         instances = {instance_name(key, self.context.argocd_namespace), ""}
         instances |= {
             instance_name((item.namespace, item.name), self.context.argocd_namespace)
-            for item in resources
+            for item in self.resources
             if _is_application(item)
         }
-        present = await self.context.objects.find_present(resources)
+        present = await self.context.objects.find_present(self.resources)
         by_label = self.context.tracks_by_label
         owned = (each for each in present.objects if each.instance(by_label=by_label) in instances and not each.is_kept)
         return replace(present, objects=tuple(owned))
 
-    async def _current_state(self, watch: ApplicationWatch, resources: frozenset[ResourceKey]) -> NodeState | None:
+    async def _current_state(self, watch: ApplicationWatch) -> NodeState | None:
         """State of the Application or, once that is gone, of its remaining objects; `None` if nothing is left."""
         if watch.current is not None:
-            self.remaining = (*sorted(resources), application_resource_key(object_key(watch.current)))
+            self.remaining = (*sorted(self.resources), application_resource_key(object_key(watch.current)))
             return watch.current.state
-        if not resources:
+        if not self.resources:
             return None
         try:
-            present = await self._find_present(resources)
+            present = await self._find_present()
         except TRANSIENT_ERRORS:
             return ResourceState(Health.UNKNOWN, "the server does not respond", is_deleting=True)
         self.is_application_gone = True
