@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from windlass.kube.client.readers import KubeReader
     from windlass.kube.client.resources import Ref, Resource
 
-TRANSIENT_KINDS = frozenset({"Event", "ComponentStatus"})  # transient or synthetic
+TRANSIENT_KINDS = frozenset({("", "Event"), ("events.k8s.io", "Event"), ("", "ComponentStatus")})
+"""(Group, kind) of what is transient or synthetic; a custom resource may have the same kind in another group."""
 METRICS_GROUPS = frozenset({"metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"})  # not stored
 
 
@@ -58,7 +59,8 @@ class ClusterInventory:
         """List every object of every kind that can be listed, or those in one namespace."""
         kinds: dict[tuple[str, str], Resource] = {}
         for resource in self.discovery.resources:
-            is_stored = resource.kind not in TRANSIENT_KINDS and resource.group not in METRICS_GROUPS
+            is_transient = (resource.group, resource.kind) in TRANSIENT_KINDS
+            is_stored = not is_transient and resource.group not in METRICS_GROUPS
             if is_stored and "list" in resource.verbs and (resource.namespaced or not namespace):
                 kinds.setdefault((resource.group, resource.plural), resource)
         listing = await self.list_collections(

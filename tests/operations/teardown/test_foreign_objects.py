@@ -99,6 +99,22 @@ def test_a_node_that_would_destroy_foreign_objects_is_left_alone(case: str) -> N
     run(main())
 
 
+def test_a_foreign_custom_resource_of_the_kind_event_is_not_taken_for_an_event() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await carrying(w)
+            crd = definition("nobody", "Event")
+            crd["metadata"].pop("annotations")
+            await w.sandbox.client().create(DEFINITIONS, crd)
+            body = {"apiVersion": "example.com/v1", "kind": "Event", "metadata": {"name": "guest"}}
+            await w.sandbox.client().create("events.example.com", body, "own")
+            report = await s.torn_down()
+            assert [(each.name, each.reason) for each in report.failures] == [("base", "ForeignObjects")]
+            assert await s.find("events.example.com", "guest", "own")
+
+    run(main())
+
+
 @pytest.mark.parametrize("kind", ["secrets", WIDGETS])
 @pytest.mark.parametrize("code", [403, 500])
 def test_what_cannot_be_listed_counts_as_foreign(kind: str, code: int) -> None:
