@@ -112,6 +112,18 @@ TEARDOWN_MUTANTS = (
         f"{DATA}::test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted",
     ),
     Mutant(
+        "owners of new claims are not read", "INV-5", RETENTION,
+        "        if not affected.has_new_claims:",
+        "        if True:",
+        f"{DATA}::test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted",
+    ),
+    Mutant(
+        "kinds are discovered once", "INV-5", "operations/teardown/cluster_objects.py",
+        "        self.inventory = ClusterInventory(self.reader, await self.reader.discover())",
+        "        pass",
+        f"{DATA}::test_kinds_that_another_run_installed_before_it_released_the_lock_are_known",
+    ),
+    Mutant(
         "a repeated delete relies on the first look", "INV-5", STEP,
         "                if obstacle := await self._check_removable():",
         "                if self.context.now() == self.started and (obstacle := await self._check_removable()):",

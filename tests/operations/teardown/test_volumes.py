@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +24,13 @@ from tests.operations.teardown.test_cleanup import (
     with_data,
 )
 from tests.operations.teardown.test_problems import refused
+from tests.run_contexts import run_lease
 from tests.sandbox.controllers.clusters import World, run, world
-from tests.sandbox.controllers.objects import application, claim, workload
+from tests.sandbox.controllers.objects import URL, application, claim, workload
+from windlass.operations.run.run_lock import wait_until_free
+from windlass.operations.teardown.teardown import teardown
+from windlass.sandbox.apiserver.faults import Fault
+from windlass.sandbox.argocd.repositories import MemoryRepository
 
 if TYPE_CHECKING:
     from windlass.sandbox.apiserver.store import StoreChange
@@ -99,18 +108,54 @@ def test_what_an_operator_made_is_retained_in_a_shared_namespace(how: str) -> No
     run(main())
 
 
-def test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted() -> None:
+@pytest.mark.parametrize("how", ["owned", "owned by what it owns", "of its StatefulSet", "used by its pod", "synced"])
+def test_a_volume_that_appears_during_the_run_is_retained_before_its_application_is_deleted(how: str) -> None:
     async def main() -> None:
         async with world() as w:
             s, widget = await operated(w, "top: web")
-            w.argocd.delays.start = 10
-            once_deleted(s, "platform-root", _made(w, widget))
+            w.sandbox.server.faults.add(Fault(verb="delete", kind=APPS, name="top", code=503, times=60))
+            once_deleted(s, "platform-root", _made(s, widget))
             report = await s.torn_down()
             assert report.summary.exit_code == 0, (report.failures, report.removal)
-            assert await policies(w) == {"mine": "Retain"}
+            assert list((await policies(w)).values()) == ["Retain"]
 
-    async def _made(w: World, widget: Body) -> None:
-        await make_claim(w, widget, "owned")
+    async def _made(s: Stand, widget: Body) -> None:
+        if how != "synced":
+            await make_claim(s.world, widget, how)
+            return
+        s.objects["web"].append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim("mine")})
+        repository = s.world.argocd.repositories[URL]
+        assert isinstance(repository, MemoryRepository)
+        commit = repository.push(s.files())
+        change = {"spec": {"source": {"targetRevision": commit}}, "operation": {"sync": {"revision": commit}}}
+        await s.world.sandbox.client().patch(APPS, "web", change, "argocd")
+
+    run(main())
+
+
+def test_kinds_that_another_run_installed_before_it_released_the_lock_are_known() -> None:
+    """The claim belongs to an object whose kind was not served when the teardown began to wait."""
+
+    async def main() -> None:
+        async with world() as w:
+            await w.sandbox.client().create("storageclasses.storage.k8s.io", {**CLASS, "provisioner": "disk.test"})
+            s = stand(w, "web", web=[{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "web"}}])
+            w.argocd.repositories[URL] = MemoryRepository(s.files())
+            await w.sandbox.client().create(APPS, application("web"))
+            lease = run_lease(w.kube, "another-run")
+            waiting = replace(s.access(), lock_timeout=timedelta(minutes=10))
+            async with asyncio.TaskGroup() as tasks, lease.hold(partial(wait_until_free, lease), print):
+                report = tasks.create_task(teardown(waiting, s.request()))
+                await after(5)
+                crd = definition("nobody")
+                crd["metadata"].pop("annotations")
+                await w.sandbox.client().create(DEFINITIONS, crd)
+                await w.sandbox.client().patch(APPS, "web", {"operation": {"sync": {"revision": "main"}}}, "argocd")
+                await after(10)
+                await make_claim(w, await w.sandbox.client().get(WIDGETS, "web", "default"), "owned")
+                await after(10)
+            assert report.result().summary.exit_code == 0, (report.result().failures, report.result().removal)
+            assert await policies(w) == {"mine": "Retain"}
 
     run(main())
 

@@ -134,6 +134,10 @@ class AffectedVolumes:
     """Volumes that an affected claim names and that could not be found."""
     applications: Mapping[ObjectKey, ObjectKey] = field(default_factory=dict)
     """The Application of each affected claim."""
+    judged_claims: frozenset[str] = frozenset()
+    """UIDs of all claims that existed when the selections were made."""
+    has_new_claims: bool = False
+    """Whether a claim appeared since then that is bound and of which it is not known whether it is affected."""
 
     @property
     def own_claims(self) -> tuple[VolumeClaim, ...]:
@@ -141,11 +145,14 @@ class AffectedVolumes:
         return tuple(each for each in self.claims if any(chosen.owns(each) for chosen in self.selections.values()))
 
 
-async def find_affected_volumes(reader: KubeReader, inventory: TeardownInventory) -> AffectedVolumes:
+async def find_affected_volumes(
+    reader: KubeReader, inventory: TeardownInventory, known: Mapping[ObjectKey, ClaimSelection] | None = None
+) -> AffectedVolumes:
     """Find the volumes and claims of the Applications to delete.
 
     These are claims they manage, claims of their StatefulSets, claims that their objects own or their pods use, and all
-    claims in namespaces that only they use. Raises if one of these kinds cannot be listed.
+    claims in namespaces that only they use. Raises if one of these kinds cannot be listed. `known`: selections that
+    were made earlier, when owners existed that are gone now.
     """
     stateful_sets = (await reader.list(STATEFUL_SETS.everywhere, _StatefulSet)).items
     pods = (await reader.list(PODS.everywhere, _Pod)).items
@@ -156,13 +163,14 @@ async def find_affected_volumes(reader: KubeReader, inventory: TeardownInventory
         inside = [each for each in stateful_sets if each.metadata.namespace in exclusive & {target}]
         managed = {(item.namespace, item.name) for item in objects.applications.managed_keys if _is_claim(item)}
         used = (each.claims for each in pods if _is_owned(each, objects.uids))
-        selections[key] = ClaimSelection(
+        selection = ClaimSelection(
             frozenset(managed),
             frozenset().union(*used),
             tuple(template for each in (*own_sets, *inside) for template in _claim_templates(each)),
             objects.uids,
             exclusive & {target},
         )
+        selections[key] = selection.merge((known or {}).get(key, ClaimSelection()))
     return await look_again(reader, AffectedVolumes(selections), inventory.listed)
 
 
@@ -184,12 +192,16 @@ async def look_again(
         if each not in bound and each.is_retained_by_us and each.mark and each.mark.application in affected.selections
     ]
     missing = tuple(each.volume for each in affected_claims if each.volume and each.volume not in volumes)
+    judged = affected.judged_claims if listed is None else frozenset(each.uid for each in claims)
+    others = [each for each in claims if each.key not in applications and each.uid not in judged]
     return replace(
         affected,
         claims=affected_claims,
         volumes=tuple(sorted((*bound, *marked), key=lambda each: each.name)),
         missing=missing,
         applications=applications,
+        judged_claims=judged,
+        has_new_claims=any(each.volume in volumes and not volumes[each.volume].is_retained for each in others),
     )
 
 

@@ -47,24 +47,29 @@ class _CustomResourceDefinition(TypedObject, frozen=True, gc=False):
     spec: _CrdSpec
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClusterObjects:
     inventory: ClusterInventory
+    """With the kinds that were served when they were discovered last."""
 
     @property
     def reader(self) -> KubeReader:
         return self.inventory.reader
 
     async def list_all(self) -> PresentObjects:
-        """List every object of every kind that can be listed."""
+        """List every object of every kind that can be listed, as of now: kinds are discovered anew."""
+        await self._discover()
         return _present_objects(await self.inventory.list_all())
 
     async def list_contents(self, container: ResourceKey) -> PresentObjects:
         """List what goes with this Namespace or CustomResourceDefinition, as of now: kinds are discovered anew."""
         if container.is_crd:
             return await self._list_instances(container.name)
-        current = ClusterInventory(self.reader, await self.reader.discover())
-        return _present_objects(await current.list_all(container.name))
+        await self._discover()
+        return _present_objects(await self.inventory.list_all(container.name))
+
+    async def _discover(self) -> None:
+        self.inventory = ClusterInventory(self.reader, await self.reader.discover())
 
     async def _list_instances(self, crd_name: str) -> PresentObjects:
         """List the objects of this kind. Without a served version they cannot be listed."""
@@ -87,6 +92,8 @@ class ClusterObjects:
         A kind that is not served has no objects, unless its API server does not respond: then they are unreadable.
         Objects whose collection cannot be listed are read one by one.
         """
+        if any(self.inventory.discovery.find(key.kind, key.group) is None for key in keys):
+            await self._discover()  # it may have been installed since
         unreadable: list[Unreadable] = []
         refs: dict[Ref, list[ResourceKey]] = {}
         for key in sorted(keys):

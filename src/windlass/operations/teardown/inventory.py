@@ -58,7 +58,7 @@ class TeardownInventory:
 
     def with_objects(self, listed: PresentObjects) -> TeardownInventory:
         """Return a copy with all objects of the cluster."""
-        tracks_by_label = inventory.uses_label_tracking(listed.objects, self.managed_keys)
+        tracks_by_label = self.tracks_by_label or inventory.uses_label_tracking(listed.objects, self.managed_keys)
         return replace(self, listed=listed, tracks_by_label=tracks_by_label)
 
     @property

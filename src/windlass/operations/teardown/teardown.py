@@ -191,7 +191,7 @@ async def _delete_platform(
     explainer = FinalizerExplainer(objects, run.context.cluster.now)
     affected = await _run_or_stop(run, find_affected_volumes(objects.reader, before)) or AffectedVolumes()
     policy, run_id = run.request.volume_policy, run.context.run_id
-    retention = VolumeRetention(objects, writer, policy, run_id, affected)
+    retention = VolumeRetention(objects, writer, policy, run_id, before, affected)
     finder = ForeignObjectFinder(objects, before.platform_objects(claim.key for claim in affected.own_claims))
     removal = ParentRemoval(run.live.applications, writer, explainer.explain)
     access = _object_access(retention, explainer, finder)

@@ -25,6 +25,7 @@ from windlass.operations.teardown.affected_volumes import (
     RETAINED_FOR_ANNOTATION,
     SNAPSHOT_GROUP,
     VOLUMES,
+    find_affected_volumes,
     list_claim_templates,
     list_claims,
     list_used_claims,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from windlass.kube.client.resources import Resource
     from windlass.operations.teardown.affected_volumes import AffectedVolumes
     from windlass.operations.teardown.cluster_objects import ClusterObjects
+    from windlass.operations.teardown.inventory import TeardownInventory
 
 DEFAULT_CLASS_ANNOTATION = "snapshot.storage.kubernetes.io/is-default-class"
 RETAIN_ATTEMPTS = 3  # looks, each followed by a change where one is needed; the last one must find all retained
@@ -63,6 +65,7 @@ class VolumeRetention:
     writer: ApplicationWriter
     policy: VolumePolicy
     run_id: str
+    inventory: TeardownInventory
     affected: AffectedVolumes
     """As of the last look."""
     volumes: dict[str, Volume] = field(default_factory=dict)
@@ -85,20 +88,28 @@ class VolumeRetention:
         if self.policy is not VolumePolicy.RETAIN:
             return
         for _ in range(RETAIN_ATTEMPTS):
-            self.affected = await look_again(self.objects.reader, self.affected)
+            affected = self.affected = await self._look_again()
             self._remember_volumes()
-            not_retained = [volume for volume in self.affected.volumes if not volume.is_retained]
-            if not not_retained and not self.affected.missing:
+            not_retained = [volume for volume in affected.volumes if not volume.is_retained]
+            if not not_retained and not affected.missing:
                 return
             for volume in not_retained:
-                await self._retain_volume(volume)
-        names = ", ".join([*(volume.name for volume in not_retained), *self.affected.missing])
+                await self._retain_volume(volume, affected.applications[volume.claim])
+        names = ", ".join([*(volume.name for volume in not_retained), *affected.missing])
         raise WindlassError(f"not retained although it was asked for: {names}; what uses it was not deleted")
 
-    async def _retain_volume(self, volume: Volume) -> None:
+    async def _look_again(self) -> AffectedVolumes:
+        """The affected volumes as of now. Owners are read again only if it is not known whose a new claim is."""
+        affected = await look_again(self.objects.reader, self.affected)
+        if not affected.has_new_claims:
+            return affected
+        inventory = self.inventory.with_objects(await self.objects.list_all())
+        return await find_affected_volumes(self.objects.reader, inventory, affected.selections)
+
+    async def _retain_volume(self, volume: Volume, application: ObjectKey) -> None:
         """Set the policy, and mark the volume, so that a later teardown with the policy `delete` can undo it."""
         mark = {
-            RETAINED_FOR_ANNOTATION: "/".join(self.affected.applications[volume.claim]),
+            RETAINED_FOR_ANNOTATION: "/".join(application),
             RETAINED_CLAIM_ANNOTATION: volume.claim_uid,
             PREVIOUS_POLICY_ANNOTATION: volume.policy,
         }

@@ -91,6 +91,15 @@ class ClaimSelection:
     namespaces: frozenset[str] = frozenset()
     """Namespaces that only removed Applications use: every claim in these is affected."""
 
+    def merge(self, other: ClaimSelection) -> ClaimSelection:
+        return ClaimSelection(
+            self.claims | other.claims,
+            self.used | other.used,
+            tuple(dict.fromkeys((*self.templates, *other.templates))),
+            self.owner_uids | other.owner_uids,
+            self.namespaces | other.namespaces,
+        )
+
     def manages(self, claim: VolumeClaim) -> bool:
         """Whether only a deletion of the claim itself deletes it, once the Application is gone."""
         return claim.key in self.claims or (claim.uid in self.owner_uids and not claim.owner_uids)
