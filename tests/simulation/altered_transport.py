@@ -1,4 +1,4 @@
-"""A transport that changes the Applications in the answers: a broken Argo CD writes anything into a status."""
+"""A transport that changes Applications and pods in the answers: a broken controller writes anything into a status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AlteredTransport(LateTransport):
-    """`alter` changes each Application of an answer, of a list and of a watch, in place."""
+    """`alter` changes each Application and each pod of an answer, of a list and of a watch, in place."""
 
     alter: Alteration | None = None
     replace_body: tuple[str, bytes] | None = None
@@ -28,7 +28,8 @@ class AlteredTransport(LateTransport):
         response = await super()._send(request)
         if self.replace_body and self.replace_body[0] == ("error body" if response.code >= 400 else "pod log"):
             return self._with_text(request, response, self.replace_body[1])
-        if self.alter is None or "/applications" not in request.target or response.code >= 300:
+        is_altered = "/applications" in request.target or ("/pods" in request.target and "/log" not in request.target)
+        if self.alter is None or not is_altered or response.code >= 300:
             return response
         if response.stream is not None:
             return replace(response, stream=self._altered_lines(response.stream))

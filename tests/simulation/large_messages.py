@@ -17,12 +17,19 @@ from windlass.kube.redactions import Redactor
 from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.simulation.altered_transport import Alteration
     from windlass.core.platform.reporting.reports import Report
 
+    Status = dict[str, Any]
+
 KB, MB = 1_000, 1_000_000
 SIZES = (16 * KB, 400 * KB, 10 * MB)
-FIELDS = ("condition", "health", "operation", "result row", "pod log", "error body")
+FIELDS = (
+    *("condition", "health", "operation", "result row", "resource row", "word", "unread field"),
+    *("pod status", "pod log", "pod log line", "error body"),
+)
 PLATFORM = "d: b c; c: a; b: a"
 SECRET = "correct-horse-battery"
 HOSTILE = f"Error: \x1b[31m{SECRET}\u202e password='x ::error::\n"
@@ -58,23 +65,41 @@ def message(size: int) -> str:
     return (HOSTILE * (size // len(HOSTILE) + 1))[:size]
 
 
+def operation_rows(status: Status) -> list[Status]:
+    return ((status.get("operationState") or {}).get("syncResult") or {}).get("resources") or []
+
+
+def container_states(status: Status) -> list[Status]:
+    containers = status.get("containerStatuses") or ()
+    return [each for name in ("state", "lastState") for one in containers for each in one.get(name, {}).values()]
+
+
+PLACES: dict[str, Callable[[Status], list[Status]]] = {
+    "health": lambda status: [status.setdefault("health", {})] if "sync" in status else [],
+    "operation": lambda status: [status["operationState"]] if status.get("operationState") else [],
+    "result row": lambda status: operation_rows(status)[:1],
+    "resource row": lambda status: [row.setdefault("health", {}) for row in (status.get("resources") or ())[:1]],
+    "pod status": container_states,
+}
+"""Where a status has a message."""
+ADDED: dict[str, Callable[[str], Status]] = {
+    "condition": lambda text: {"conditions": [{"type": "Warning", "message": text}]},
+    "word": lambda text: {"conditions": [{"type": text, "message": "m"}]},
+    "unread field": lambda text: {"summary": [text]},
+}
+"""What is added to a status: also where Argo CD writes a word, and where nobody reads."""
+
+
 def alteration(field: str, size: int) -> Alteration:
-    """Puts a message of this size into the field of each Application."""
+    """Puts a message of this size into the field of each Application, or of each pod."""
     text = message(size)
 
     def alter(item: dict[str, Any]) -> None:
         status = item["status"]
-        state = status.get("operationState") or {}
-        match field:
-            case "condition":
-                status["conditions"] = [*(status.get("conditions") or ()), {"type": "Warning", "message": text}]
-            case "health":
-                status.setdefault("health", {})["message"] = text
-            case "operation" if state:
-                state["message"] = text
-            case "result row" if state.get("syncResult"):
-                for row in (state["syncResult"].get("resources") or ())[:1]:
-                    row["message"] = text
+        for place in PLACES[field](status) if field in PLACES else ():
+            place["message"] = text
+        for name, rows in ADDED[field](text).items() if field in ADDED and "sync" in status else ():
+            status[name] = [*(status.get(name) or ()), *rows]
 
     return alter
 
@@ -87,6 +112,8 @@ def cost(field: str = "", size: int = 0) -> Cost:
         play.redactor = redactor
         if field in {"pod log", "error body"}:
             play.replace_body = (field, message(size).encode())
+        elif field == "pod log line":
+            play.replace_body = ("pod log", message(size).replace("\n", " ").encode())
         elif field:
             play.alter = alteration(field, size)
         faults = (Fault(verb="patch", kind="applications*", user="windlass", code=500, times=2),)

@@ -1,7 +1,7 @@
 """Redaction: the one `Redactor` of a process removes known secrets in every encoding, and text that looks like one.
 
-No pattern backtracks, because repetitions are possessive, and no attempt scans what another one scanned in vain: the cost
-is linear in the length of the text.
+No pattern backtracks, because repetitions are possessive, and no attempt scans what another one scanned in vain: the
+cost is linear in the length of the text.
 """
 
 from __future__ import annotations
