@@ -2,7 +2,7 @@
 
 A row is a name, the invariant, the file, the line as it is, the line as it would be wrong, and the test that must fail:
 a file below tests/, a test in one, or `seeds`, which plays seeds of the simulation until one is wrong (`seeds:NAME`:
-all of them with this dimension; `seeds:NAME:NAME`: with these).
+all of them with this dimension; `seeds:NAME:NAME`: with these; `seeds:NAME@17`: first this seed, which killed it once).
 """
 
 from __future__ import annotations
@@ -281,13 +281,21 @@ def tested(folder: Path, test: str) -> str:
     """Empty if a test passes on the sources in a folder, else what it prints."""
     path = f"{folder / 'src'}:{folder}"
     environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - for a process
-    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"tests/{test}"]
     if test.startswith(SEEDS):
-        only = [f"--only={name}" for name in test.split(":")[1:]]
+        dimensions, _, seed = test.partition("@")
+        only = [f"--only={name}" for name in dimensions.split(":")[1:]]
+        known = _output(["-m", "tests.simulation", seed, *only], folder, environ) if seed else ""
         words = ["-m", "tests.simulation", "--until-wrong", "--seeds", str(MAX_SEEDS), *only]
+        return known or _output(words, folder, environ)
+    words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", f"tests/{test}"]
+    return _output(words, folder, environ)
+
+
+def _output(words: list[str], folder: Path, environ: dict[str, str]) -> str:
+    """Empty if the program succeeds, else what it prints."""
     ran = subprocess.run([sys.executable, *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
     if ran.returncode > 1:
-        sys.exit(f"{test} could not be run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}")
+        sys.exit(f"{' '.join(words)} could not be run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}")
     return ran.stdout if ran.returncode else ""
 
 

@@ -14,6 +14,9 @@ SEEDS = "seeds"
 
 DIMENSIONS = {
     # order
+    "objects of a dependency are not read at a start": "critical@20",
+    "objects of a dependency are read once": "critical@21",
+    "the final check believes Argo CD alone": "critical@6",
     "a dependency is judged once": "outages",
     "Argo CD's clock counts as the server's": "clocks",
     "another client's operation opens the gate": "takeovers",
@@ -33,6 +36,8 @@ DIMENSIONS = {
     "an empty selection is everything": "parents",
     "a step takes whatever its branch leads to": "approvals",
     "children follow a parent that is changed": "automated-parents",
+    "a root without nodes is believed": "broken-commits@25",
+    "another environment is welcome": "other-environments@0",
     # removal
     "what cannot be listed is no foreign object": "foreign-objects",
     "foreign objects are destroyed": "foreign-objects",
@@ -40,7 +45,8 @@ DIMENSIONS = {
     "claims are found without their owners": "owned-claims",
     "a dependent counts by its Application alone": "orphaned",
 }
-"""By name of a mutant that also has a test of its own: the dimensions whose seeds kill it, separated by colons."""
+"""By name of a mutant that also has a test of its own: the dimensions whose seeds kill it, separated by colons, and the
+lowest seed that did, which is played first."""
 
 
 def seed_mutants(mutants: Iterable[Mutant]) -> tuple[Mutant, ...]:

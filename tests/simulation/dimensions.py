@@ -13,6 +13,7 @@ from tests.simulation.process_dimensions import (
     add_pauses,
     moment,
     undisturbed,
+    with_slow_parts,
 )
 from tests.simulation.request_dimensions import (
     add_approved_teardowns,
@@ -69,12 +70,7 @@ def _with_events(scenario: Scenario, draw: Callable[[], list[Event]]) -> Scenari
 def _outages(chance: Chance, scenario: Scenario) -> Scenario:
     """Pods that become unready at any time, and ready again."""
     names = [name for name, part in scenario.commits[0].items() if part.kind]
-    slow = {name: chance.uniform(40.0, 110.0) for name in names if chance.random() < 0.3}
-    commits = tuple(
-        {name: replace(part, ready_after=slow.get(name, part.ready_after)) for name, part in commit.items()}
-        for commit in scenario.commits
-    )
-    scenario = replace(scenario, commits=commits)  # so that dependents start long after their first dependency
+    scenario = with_slow_parts(chance, scenario)
 
     def draw() -> list[Event]:
         seconds = (20.0, 100.0, 300.0, 900.0)

@@ -34,6 +34,17 @@ def moment(chance: Chance, scenario: Scenario) -> float:
     return chance.uniform(0.5, 5.0 + chance.choice((3.0, 6.0, 20.0)) * len(scenario.commits[0]))
 
 
+def with_slow_parts(chance: Chance, scenario: Scenario) -> Scenario:
+    """Some take long to be ready, so that dependents start long after their first dependency."""
+    names = [name for name, part in scenario.commits[0].items() if part.kind]
+    slow = {name: chance.uniform(40.0, 110.0) for name in names if chance.random() < 0.3}
+    commits = tuple(
+        {name: replace(part, ready_after=slow.get(name, part.ready_after)) for name, part in commit.items()}
+        for commit in scenario.commits
+    )
+    return replace(scenario, commits=commits)
+
+
 def _slow(chance: Chance, scenario: Scenario) -> Scenario:
     """Operations that take their time, so that something happens during one."""
     return replace(undisturbed(scenario), operation_seconds=chance.choice((0.8, 3.0, 12.0, 30.0)))

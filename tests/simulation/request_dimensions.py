@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.simulation.process_dimensions import moment
+from tests.simulation.process_dimensions import moment, undisturbed, with_slow_parts
 from tests.simulation.scenarios import WHOLE, Act, Event, Part, TeardownScenario
 from windlass.core.platform.model.applications import Stack
 from windlass.core.platform.model.scopes import Scope, ScopeKind
@@ -34,21 +34,20 @@ def _with_acts(scenario: Scenario, change: Callable[[Act], Act]) -> Scenario:
 
 
 def add_critical_nodes(chance: Chance, scenario: Scenario) -> Scenario:
-    """Critical nodes, some of whose pods become unready while Argo CD goes on showing them as Healthy."""
-    parts = scenario.commits[0]
-    critical = [name for name in parts if chance.random() < 0.5]
+    """Critical nodes; a first deploy in which the pods of one become unready and Argo CD goes on showing Healthy."""
+    parts, graph = scenario.commits[0], scenario.platform.graph
+    critical = [name for name in parts if chance.random() < 0.6]
     nodes = {name: replace(node, critical=name in critical) for name, node in scenario.platform.applications.items()}
-    targets = [name for name in critical if parts[name].kind]
-
-    def break_unseen(act: Act) -> Act:
-        if not targets or chance.random() < 0.5:
-            return act
-        seconds = chance.choice((20.0, 100.0, 900.0))
-        event = Event(moment(chance, scenario), "unseen-outage", chance.choice(targets), seconds)
-        return replace(act, events=(*act.events, event))
-
-    acts = tuple(break_unseen(act) for act in scenario.acts)
-    return replace(scenario, platform=replace(scenario.platform, applications=nodes), acts=acts)
+    scenario = replace(scenario, platform=replace(scenario.platform, applications=nodes))
+    workloads = [name for name in critical if parts[name].kind]
+    needed = [name for name in workloads if any(name in each for each in graph.dependencies.values())]
+    if not workloads:
+        return scenario
+    scenario = with_slow_parts(chance, undisturbed(scenario) if chance.random() < 0.8 else scenario)
+    at, seconds = chance.choice((5.0, 10.0, 20.0, 40.0)), chance.choice((60.0, 200.0, 900.0))
+    target = chance.choice(needed if needed and chance.random() < 0.7 else workloads)
+    first = Act(events=(Event(at, "unseen-outage", target, seconds, after_operation=True),))
+    return replace(scenario, acts=(first, *scenario.acts))
 
 
 def add_stacks(chance: Chance, scenario: Scenario) -> Scenario:

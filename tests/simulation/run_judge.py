@@ -135,7 +135,10 @@ class RunJudge:
     def _judge_success(self, run_id: str, act: Act) -> None:
         """INV-4: exit code 0 only if everything in scope is there and healthy, or gone."""
         numbers = range(self._witness.since, len(self._witness.commits))
-        for name in sorted(selected_nodes(self._play.scenario.platform, act.scope)):
+        selected = selected_nodes(self._play.scenario.platform, act.scope)
+        if act.action is Action.DEPLOY and selected and self._witness.is_root_broken():
+            self._note(f"{run_id} reports success, and Argo CD cannot render the root")
+        for name in sorted(selected):
             if act.action is Action.TEARDOWN:
                 for left in self._play.removals.left_of(name):
                     self._note(f"{run_id} reports success, and {left} still exists")

@@ -69,6 +69,7 @@ class Witness:
     """Applications whose operation another client has terminated."""
     touched: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """When something that a run cannot foresee happened to a node, and the seconds until a run must have seen it."""
+    root_broken_since: datetime | None = None
     moved: dict[str, datetime] = field(default_factory=dict)
     """By Application: when an operation was last requested or ended."""
     lease_deleted: datetime | None = None
@@ -88,10 +89,24 @@ class Witness:
             if old.get("operation"):
                 self._blame(new, "an operation was written over another one")
             self._judge(new, asked)
+        self._note_breakage(new)
         if asked != old.get("operation"):
             self.moved[_name(new)] = self.sandbox.clock.now()
         self._judge_end(old, new)
         self._judge_termination(old, new)
+
+    def _note_breakage(self, application: Body) -> None:
+        """Remember since when Argo CD shows that it cannot render the root."""
+        if _name(application) == ROOT_NAME:
+            rows = (application.get("status") or {}).get("conditions") or ()
+            is_broken = any(row["type"] == "ComparisonError" for row in rows)
+            self.root_broken_since = (self.root_broken_since or self.sandbox.clock.now()) if is_broken else None
+
+    def is_root_broken(self) -> bool:
+        """Whether Argo CD has shown for so long that it cannot render the root that a run must have seen it."""
+        since = self.root_broken_since
+        seconds = (self.sandbox.clock.now() - since).total_seconds() if since else 0.0
+        return since is not None and seconds > self.scenario.watch_allowance
 
     def note_late_run(self, run_id: str) -> None:
         self.late_run = run_id
