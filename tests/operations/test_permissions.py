@@ -26,6 +26,7 @@ from windlass.core.platform.model.applications import ApplicationRef, NodeTiming
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.model.snapshots import ResourceKind
 from windlass.core.platform.permissions import RIGHTS, PermissionRequest, Right, RightsFor, permissions_yaml
+from windlass.core.platform.planning.object_changes import Effect
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.kube.client.clients import KubeClient
@@ -33,6 +34,7 @@ from windlass.kube.transport.calls import CallSender
 from windlass.lua.worker_process import LuaWorker, ScriptResult
 from windlass.operations import deploy, import_, plan, status, validate, wait
 from windlass.operations.observation import ObservedCluster
+from windlass.operations.plan_changes import ChangeRequest
 from windlass.operations.planner import RunRequest
 from windlass.operations.teardown import teardown
 from windlass.sandbox.apiserver.requests import UserInfo
@@ -159,7 +161,9 @@ async def play(stage: Stage, policy: VolumePolicy) -> None:
     await stage.world.sandbox.client().create(SETS, tenants, "argocd")
     await after(20)
     request = RunRequest(Action.DEPLOY, "staging", platform(), Scope(), root=ROOT)
-    planned = await plan.plan(stage.cluster(RightsFor.PLAN), request)
+    token = stage.world.sandbox.server.authenticator.admin_token
+    planned = await plan.plan(stage.cluster(RightsFor.PLAN), request, changes=ChangeRequest(token))
+    assert {change.name for change in planned.report.changes if change.effect is Effect.CHANGES} == {"tenant"}
     assert {step.name for step in planned.plan.steps} == {"bad", "tenant"}
     report = await stage.run(RightsFor.DEPLOY, f"again-{policy}", root=ROOT)
     assert not {each.name for each in report.failures} - {"bad"}, report.failures

@@ -57,6 +57,7 @@ def test_every_variable_of_the_contract_is_read() -> None:
         "KUBECONFIG_DATA", "KUBECONFIG_PATH", "ENVIRONMENT", "TARGET_SCOPE", "DRY_RUN", "LOG_LEVEL", "LOG_FORMAT",
         "ACTION_TIMEOUT", "PV_POLICY", "TEARDOWN_CONFIRM", "TRACE_ID", "SPAN_ID", "TRACEPARENT",
         "METRICS_PORT", "METRICS_ADDRESS", "METRICS_FILE", "PUSHGATEWAY_URL", "LOCK_TIMEOUT", "PIPELINE_URL",
+        "ARGOCD_AUTH_TOKEN_PATH",
     }  # fmt: skip
     assert all(setting.option for setting in SETTINGS if not setting.is_secret), "each but a secret has an option"
 

@@ -237,7 +237,8 @@ def status_from_json(content: bytes | Raw, redactor: Redactor) -> Status:
 def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
     """The Status in the body of an error response.
 
-    If the body is something else, such as the error page of a proxy, a Status with the HTTP code and an excerpt.
+    If the body is something else, a Status with the HTTP code and its message, or an excerpt of the error page of a
+    proxy.
     """
     try:
         status = status_from_json(body, redactor)
@@ -245,8 +246,8 @@ def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
-    if not body:
-        return Status(code=code)
+    if not body or status.message:
+        return Status(code=code, message=status.message)
     text = body[:MAX_BODY_SOURCE].decode("utf-8", "replace")
     excerpt = redactor(redactor.message(text, BODY_EXCERPT_LENGTH, 0))  # a proxy's error page may quote our request
     return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt!r}")

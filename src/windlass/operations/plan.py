@@ -22,6 +22,7 @@ from windlass.operations.cluster_identity import (
     read_cluster_binding,
 )
 from windlass.operations.observation import check_argocd_namespace, illegal_row_notices, list_applications
+from windlass.operations.plan_changes import ChangeRequest, find_changes
 from windlass.operations.planner import (
     NO_OBJECTS,
     check_approved_plan,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from windlass.operations.teardown.inventory import TeardownInventory
 
 
+NO_TOKEN_GIVEN = ChangeRequest()
+
+
 @dataclass(frozen=True, slots=True)
 class PlanResult:
     plan: Plan
@@ -54,10 +58,12 @@ class PlanResult:
     """The part of the plan that is approved."""
 
 
-async def plan(cluster: ObservedCluster, request: RunRequest, refreshes: int = 0) -> PlanResult:
+async def plan(
+    cluster: ObservedCluster, request: RunRequest, refreshes: int = 0, changes: ChangeRequest = NO_TOKEN_GIVEN
+) -> PlanResult:
     """Plan by what Argo CD knows now; no refresh is requested, because that would be a write.
 
-    `refreshes`: how many this command requested before.
+    `refreshes`: how many this command requested before. `changes`: how much to tell about what syncs change.
     """
     started = cluster.now()
     applications = await list_applications(cluster, request.platform, request.platform.graph.names)
@@ -78,9 +84,11 @@ async def plan(cluster: ObservedCluster, request: RunRequest, refreshes: int = 0
     if objects:
         inventory = build_inventory(applications, planned, request.scope, cluster.argocd_namespace)
         notices += await _removal_notices(request, planned, objects, inventory.with_objects(listed))
+    found = await find_changes(cluster, planned, applications, changes)
     record = _record(cluster, request, started, refreshes)
     report = reports.plan_report(record, planned.platform, planned.plan, planned.snapshot)
-    return PlanResult(planned.plan, replace(report, notices=tuple(notices)), summary)
+    report = replace(report, changes=found.changes, notices=(*notices, *found.notices))
+    return PlanResult(planned.plan, report, summary)
 
 
 async def _with_root(

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from windlass.settings.variables import SettingValue
 
-SECRET_FILES = ("git-username", "git-password", "git-ssh-key", "registry.json", "argocd-token", "pushgateway-auth")
+ARGOCD_TOKEN_FILE = "argocd-token"  # noqa: S105 - a name
+SECRET_FILES = ("git-username", "git-password", "git-ssh-key", "registry.json", ARGOCD_TOKEN_FILE, "pushgateway-auth")
 MAX_SCRIPT_BYTES = 256 << 10  # 256 KiB
 _HEALTH_CHECK_FILE = re.compile(r"([a-z0-9.-]*)_([A-Za-z][A-Za-z0-9]*)\.lua")
 
@@ -44,6 +45,9 @@ def read_mounts(values: Mapping[str, SettingValue]) -> Mounts:
             problems += _read_problems(path)
         else:
             notices.append(f"{path} is ignored: known are {', '.join(SECRET_FILES)}")
+    if values["argocd-token"].value is not None:
+        secrets[ARGOCD_TOKEN_FILE] = Path(str(values["argocd-token"].value))
+        problems += _read_problems(secrets[ARGOCD_TOKEN_FILE])
     for path in _list_files(values["health-checks"], problems):
         if match := _HEALTH_CHECK_FILE.fullmatch(path.name):
             checks[match[1], match[2]] = path

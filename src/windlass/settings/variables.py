@@ -194,6 +194,10 @@ SETTINGS = (
     ),
     Setting("secrets", "Directory with credential files.", "--secrets", default="/secrets", metavar="DIRECTORY"),
     Setting(
+        "argocd-token", "File with a token of Argo CD, if not argocd-token there.", "--argocd-token",
+        "ARGOCD_AUTH_TOKEN_PATH", metavar="FILE",
+    ),
+    Setting(
         "health-checks", "Directory with health checks of your own.", "--health-checks",
         default="/config/health", metavar="DIRECTORY",
     ),

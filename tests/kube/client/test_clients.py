@@ -10,8 +10,8 @@ from tests.kube.scripted_server import answer, ask, ok, refusal
 from windlass.errors import InvalidInput
 from windlass.kube.api_errors import BadAnswer, Conflict, Expired, FieldOwner
 from windlass.kube.client.objects import TypedObject
-from windlass.kube.client.readers import MAX_LIST_ITEMS, MAX_LIST_PAGES, MAX_LOG_BYTES, Selection
-from windlass.kube.client.resources import PODS, Resource
+from windlass.kube.client.readers import MAX_LIST_ITEMS, MAX_LIST_PAGES, MAX_LOG_BYTES, ProxiedGet, Selection
+from windlass.kube.client.resources import PODS, SERVICES, Resource
 from windlass.kube.transport.transports import Response
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ APPLICATIONS = Resource("argoproj.io", "v1alpha1", "applications", "Application"
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 APP = APPLICATIONS.named("vault", "argocd")
 HERE = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"
+WEB = SERVICES.named("https:web:443", "n").with_subresource("proxy")
 DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
 
 
@@ -81,6 +82,10 @@ DELETE = {"apiVersion": "v1", "kind": "DeleteOptions"}
                 "deleteOptions": {"preconditions": {"uid": "u"}},
             },
             id="evict",
+        ),
+        pytest.param(
+            lambda k: k.get_through_service(ProxiedGet(WEB, "/a", (("b", "c d"),)), dict),
+            "GET /api/v1/namespaces/n/services/https%3Aweb%3A443/proxy/a?b=c+d", None, None, id="a service",
         ),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @setting_options(
     "kubeconfig", "context", "in-cluster", "environment", "scope", "dry-run", "timeout", "lock-timeout", "pipeline-url"
 )
-@setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
+@setting_options("dag", "environment-file", "health-checks", "secrets", "argocd-token", *TELEMETRY_SETTINGS)
 @report_options
 @take_over_option
 @click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")

@@ -20,13 +20,14 @@ REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
 
 
 @click.command()
-@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
+@setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout", "argocd-token")
 @setting_options("dag", "environment-file", "health-checks", "secrets", "pv-policy", *TELEMETRY_SETTINGS)
 @click.option(
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
 @click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan` and `teardown --plan`.")
 @click.option("--refresh", is_flag=True, help="Have Argo CD compare again first; this is the only write.")
+@click.option("--diff", is_flag=True, help="List the fields of objects that change; needs a token of Argo CD.")
 @delete_foreign_option
 @report_options
 @click.pass_obj
@@ -38,11 +39,13 @@ def plan(source: SettingsSource, /, action: str, out: str | None, **options: Any
     from windlass.cli import plan_files, plan_session, report_output, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415
 
+    refresh, diff, delete_foreign = options.pop("refresh"), options.pop("diff"), options.pop("delete_foreign")
+    options["details"] |= diff
     outputs = report_output.take_outputs(options)
-    refresh, delete_foreign = options.pop("refresh"), options.pop("delete_foreign")
     settings = source.settings(options, REQUIRED_SETTINGS[action])
     request = session.run_request(settings, Action(action), delete_foreign=delete_foreign)
-    result = plan_session.plan_operation(settings, request, _refreshed_cluster(settings, request) if refresh else None)
+    connection = _refreshed_cluster(settings, request) if refresh else None
+    result = plan_session.plan_operation(settings, request, connection, shows_fields=diff)
     if out:
         plan_files.write_plan(Path(out), result, settings, Action(action))
     return report_output.print_report(result.report, outputs, settings.cluster.terminal)

@@ -94,6 +94,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(_RUNS, _ARGOCD, "coordination.k8s.io", ("leases",), ("create",), "the lock: one run at a time"),
     Right((_A.DEPLOY,), _ARGOCD, "coordination.k8s.io", ("leases",), ("update",), "to renew and release the lock",
           ("windlass",)),
+    Right((_A.PLAN,), _ARGOCD, "", ("services/proxy",), ("get",), "with a token of Argo CD: which objects change",
+          ("https:argocd-server:443", "http:argocd-server:80")),
     Right(_OBJECTS, _CLUSTER, "apps", ("deployments", "statefulsets", "daemonsets", "replicasets"), ("get", "list"),
           "the health of objects; of critical applications all of them"),
     Right(_OBJECTS, _CLUSTER, "batch", ("jobs",), ("get", "list"), "the health of objects, and hooks"),

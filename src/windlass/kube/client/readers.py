@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, overload
+from urllib.parse import urlencode
 
 import msgspec
 
-from windlass.kube.api_errors import BadAnswer, Expired
+from windlass.kube.api_errors import BadAnswer, DeadlineExceeded, Expired
 from windlass.kube.client import discovery, watches
 from windlass.kube.client.objects import RawObject, T, TypedT
-from windlass.kube.decoding import DecodingError, ObjectDecoders, decode_json
+from windlass.kube.decoding import A, DecodingError, ObjectDecoders, decode_json
 from windlass.kube.transport.calls import Call
-from windlass.kube.transport.transports import Request
+from windlass.kube.transport.transports import MAX_BODY_BYTES, Request, Response, read_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from windlass.kube.clocks import Clock
     from windlass.kube.redactions import Redactor
     from windlass.kube.transport.calls import CallCounts, CallSender
-    from windlass.kube.transport.transports import Response
 
 REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 PAGE_SIZE = 500  # objects per page of a list; limits memory use here and in the server
@@ -84,6 +85,26 @@ class _Page(msgspec.Struct, Generic[T]):
     metadata: _ListMeta
     items: list[T] | None
     """Null is Go's nil slice; some aggregated APIs send it for an empty list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedGet:
+    """A GET to a service, by way of the API server. The Authorization header is for the API server alone."""
+
+    service: Ref
+    """With the subresource `proxy`; the name is `scheme:service:port`."""
+    path: str
+    """Encoded, and beginning with a slash."""
+    query: Query = ()
+    headers: Headers = field(default=(), repr=False)
+    timeout: float = 30.0
+    max_bytes: int = MAX_BODY_BYTES
+
+    @property
+    def target(self) -> str:
+        return (
+            f"{self.service.path}{self.path}?{urlencode(self.query)}" if self.query else self.service.path + self.path
+        )
 
 
 class KubeReader:
@@ -201,6 +222,22 @@ class KubeReader:
         if len(response.body) < MAX_LOG_BYTES:
             return text
         return text.rpartition("\n")[0] or text  # without half a line, which may end with half a secret
+
+    async def get_through_service(self, proxied: ProxiedGet, into: type[A]) -> A:
+        """What a service in the cluster answers to a GET; the API server forwards it.
+
+        It is not repeated if it fails: the service may have worked on it. A redirect is an error, so that the headers
+        reach no other server.
+        """
+        call = Call("get", proxied.service.kind, _get_request(proxied.target, (*JSON_HEADERS, *proxied.headers)))
+        try:
+            async with asyncio.timeout(proxied.timeout), self._sender.open(call, proxied.timeout) as stream:
+                body = await read_body(stream.chunks(), proxied.max_bytes)
+        except TimeoutError:
+            what = f"no complete answer within {proxied.timeout:g} s"
+            raise DeadlineExceeded(what, where=self._sender.where(call)) from None
+        answer: A = self._decode(call, Response(stream.status, stream.headers, body), into)
+        return answer
 
     async def review(self, resource: Resource, spec: RawObject, namespace: str = "") -> RawObject:
         """Create a review (access, token, subject). This is a POST, but it changes nothing.

@@ -141,19 +141,20 @@ class CallSender:
         return await self.transport.exchange(call.request)
 
     @asynccontextmanager
-    async def open(self, call: Call) -> AsyncIterator[ByteStream]:
+    async def open(self, call: Call, timeout: float | None = None) -> AsyncIterator[ByteStream]:
         """A streamed response. Only a 429 is retried here; the consumer decides about other errors.
 
         The timeout applies until the response starts; after that the consumer must watch for silence.
         """
         errors: list[KubeError] = []
+        seconds = self.limits.timeout if timeout is None else timeout
         try:
-            async with asyncio.timeout(self.limits.timeout) as open_timeout, AsyncExitStack() as exit_stack:
+            async with asyncio.timeout(seconds) as open_timeout, AsyncExitStack() as exit_stack:
                 stream = await self._open_with_retries(call, exit_stack, errors)
                 open_timeout.reschedule(None)
                 yield stream
         except TimeoutError:
-            raise self._deadline_error(call, self.limits.timeout, errors) from (errors[-1] if errors else None)
+            raise self._deadline_error(call, seconds, errors) from (errors[-1] if errors else None)
         except KubeError as error:
             raise self._add_location(error, call) from error.__cause__
 

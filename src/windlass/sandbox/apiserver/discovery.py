@@ -22,6 +22,7 @@ SUBRESOURCE_KINDS = {
     "eviction": ("Eviction", "policy", "v1", ["create"]),
     "token": ("TokenRequest", "authentication.k8s.io", "v1", ["create"]),
     "log": ("Pod", "", "v1", ["get"]),
+    "proxy": ("ServiceProxyOptions", "", "v1", ["create", "delete", "get", "patch", "update"]),
     "finalize": ("Namespace", "", "v1", ["update"]),
 }
 

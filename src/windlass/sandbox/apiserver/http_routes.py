@@ -65,6 +65,7 @@ class _HttpRequest:
     headers: Mapping[str, str]
     body: bytes
     user: UserInfo
+    raw_query: str = ""
 
 
 async def handle(
@@ -78,7 +79,7 @@ async def handle(
     """Handle one HTTP request; `user` replaces credentials. Raises ConnectionSevered if a fault demands it."""
     split = urlsplit(target)
     query = dict(parse_qsl(split.query, keep_blank_values=True))
-    http_request = _HttpRequest(method, unquote(split.path), query, headers, body, user or ANONYMOUS)
+    http_request = _HttpRequest(method, unquote(split.path), query, headers, body, user or ANONYMOUS, split.query)
     try:
         http_request = replace(http_request, user=_authenticate(server, user, headers))
         resource = _parse_path(server, http_request)
@@ -142,6 +143,8 @@ def _parse_path(server: ApiServer, http_request: _HttpRequest) -> ResourcePath |
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *more = [*rest, "", ""]
     kind = server.catalogue.by_resource(group, version, plural)
+    if subresource == "proxy":
+        more = []  # the path that the service is asked for
     if kind is None or any(more) or (namespace and not kind.namespaced) or (name and kind.namespaced and not namespace):
         unknown = ResourcePath(ServedKind(group=group, version=version, plural=plural, kind=plural), namespace, name)
         verb = _verb(http_request, unknown)
@@ -177,8 +180,11 @@ def _build_request(server: ApiServer, http_request: _HttpRequest, resource: Reso
     if options.validation == "Strict" and (duplicates := _duplicate_fields(http_request.body)):
         listed = ", ".join(f'duplicate field "{path}"' for path in duplicates)
         raise api_status.decoding_error(resource.kind, f"strict decoding error: {listed}")
-    agent = http_request.headers.get("User-Agent", "")
-    return structs.replace(named, body=body, patch=patch, agent=agent, options=options, extra=http_request.query)
+    agent, extra = http_request.headers.get("User-Agent", ""), http_request.query
+    if resource.subresource == "proxy":
+        path = http_request.path.partition("/proxy/")[2]
+        extra = {"path": path, "query": http_request.raw_query, "cookie": http_request.headers.get("Cookie", "")}
+    return structs.replace(named, body=body, patch=patch, agent=agent, options=options, extra=extra)
 
 
 def _check_media_types(http_request: _HttpRequest, verb: str, content_type: str) -> None:

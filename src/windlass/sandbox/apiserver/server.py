@@ -135,6 +135,7 @@ class ApiServer:
             "log": self.subresources.read_log,
             "eviction": self.subresources.evict,
             "token": self.subresources.create_token,
+            "proxy": self.subresources.forward,
         }
         if request.subresource not in request.kind.subresources:
             raise (

@@ -1,4 +1,4 @@
-"""Subresources other than `status`: scale, log, eviction and token."""
+"""Subresources other than `status`: scale, log, eviction, token and proxy."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from windlass.sandbox.apiserver.requests import ApiResult
 from windlass.sandbox.apiserver.wire import api_status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from windlass.sandbox.apiserver.access.authentication import Authenticator
     from windlass.sandbox.apiserver.deletes import DeleteHandler
     from windlass.sandbox.apiserver.objects.kinds import ServedKind
@@ -79,6 +81,8 @@ class Subresources:
         self._authenticator = authenticator
         self.logs: dict[tuple[str, str, str], str] = {}
         """Container logs by namespace, pod and container; controllers write them."""
+        self.services: dict[tuple[str, str], Callable[[dict[str, str]], ApiResult]] = {}
+        """What answers GET requests to a service, by namespace and `scheme:name:port`: to path, query and cookie."""
 
     def read_log(self, request: ApiRequest) -> ApiResult:
         pod = reads.require_object(self._store, request).body
@@ -96,6 +100,14 @@ class Subresources:
             lines = text.splitlines(keepends=True)
             text = "".join(lines[len(lines) - int(tail) :] if int(tail) < len(lines) else lines)
         return ApiResult(200, text)
+
+    def forward(self, request: ApiRequest) -> ApiResult:
+        service = self.services.get((request.namespace, request.name))
+        if service is None:
+            raise api_status.not_found(request.kind, request.name)
+        if request.verb != "get":
+            raise api_status.method_not_allowed()
+        return service(request.extra)
 
     def evict(self, request: ApiRequest) -> ApiResult:
         """Delete a pod unless that violates a PodDisruptionBudget."""

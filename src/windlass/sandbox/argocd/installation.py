@@ -8,6 +8,7 @@ from windlass.sandbox.argocd.application_controller import ApplicationController
 from windlass.sandbox.argocd.application_sets import ApplicationSetController
 from windlass.sandbox.argocd.application_specs import NAMESPACE
 from windlass.sandbox.argocd.custom_resources import GROUP, build_crds
+from windlass.sandbox.argocd.rendering_api import RenderingApi
 
 if TYPE_CHECKING:
     from windlass.sandbox.sandbox import Sandbox
@@ -26,4 +27,8 @@ async def install_argocd(sandbox: Sandbox) -> ApplicationController:
     await client.create(f"appprojects.{GROUP}", project, NAMESPACE)
     argocd = ApplicationController(sandbox)
     ApplicationSetController(sandbox, argocd.repositories)
+    server = sandbox.server
+    server.subresources.services[NAMESPACE, "https:argocd-server:443"] = RenderingApi(
+        argocd, server.authenticator.admin_token
+    ).answer
     return argocd

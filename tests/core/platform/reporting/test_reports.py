@@ -59,7 +59,7 @@ def test_a_report_in_json_is_versioned_and_whole() -> None:
     }
     assert list(made) == [
         "apiVersion", "kind", "summary", "components", "failures", "metrics", "timeline", "recommendations",
-        "steps", "unmet", "compliance", "removal", "notices",
+        "steps", "changes", "unmet", "compliance", "removal", "notices",
     ]  # fmt: skip
 
 

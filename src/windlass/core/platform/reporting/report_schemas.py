@@ -15,6 +15,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from windlass.core.platform.documents import API_VERSION, json_key
 from windlass.core.platform.gate_values import Evidence
 from windlass.core.platform.model.graphs import CriticalPath
+from windlass.core.platform.planning.field_changes import FieldChange
+from windlass.core.platform.planning.object_changes import ApplicationChange, ChangedObject
 from windlass.core.platform.planning.plans import Step, Unmet
 from windlass.core.platform.reporting.compliance import Finding
 from windlass.core.platform.reporting.failures import Failure
@@ -40,6 +42,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "timeline": "When what ran, and the chain that no parallelism could have shortened.",
         "recommendations": "What to do next: first about the run, then about each failure.",
         "steps": "Deploy, teardown and dry runs: what the plan had to do, in the order of starting.",
+        "changes": "Plans and dry runs of a deploy: what each sync changes.",
         "unmet": "What keeps the run from beginning: needed by the scope, outside of it, not as it must be.",
         "compliance": "Validate: where the platform departs from the rules that keep its order.",
         "removal": "Teardown: what is still there, and which volumes are gone.",
@@ -130,6 +133,26 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "why": "What is not as wanted.",
         "after": "Steps that must have succeeded before.",
         "revisions": "What it will be at, as far as that is known.",
+    },
+    ApplicationChange: {
+        "name": "The component.",
+        "effect": "Whether objects change, only the revision that it is pinned to, or neither.",
+        "detail": "Why the effect is not known, or what else a reader must know.",
+        "objects": "The objects that change.",
+        "is_truncated": "More objects change than are listed.",
+    },
+    ChangedObject: {
+        "kind": "With the API group: `apps/Deployment`.",
+        "namespace": "Empty for an object of the whole cluster.",
+        "name": "The object's name.",
+        "effect": "What a sync does to it; `out-of-sync` if Argo CD only says that it differs.",
+        "fields": "The fields that change, with `plan --diff`.",
+        "is_truncated": "More fields change than are listed.",
+    },
+    FieldChange: {
+        "path": "Where the field is; items of lists by their name.",
+        "before": "The live value, shortened; null if the field is added. Values of Secrets are hidden.",
+        "after": "The value after the sync; null if the field is removed.",
     },
     Unmet: {
         "name": "The component or parent that prevents the run.",

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.outcomes import Result
+from windlass.core.platform.planning.object_changes import changes_summary
 from windlass.core.platform.reporting import report_details
 from windlass.core.platform.reporting.failures import CAUSE_MARKS, root_causes
+from windlass.core.platform.reporting.report_changes import change_items, change_lines
 from windlass.core.platform.reporting.report_details import MAX_NAMES, blocks_text, headline, is_plan_only
 from windlass.core.platform.reporting.text_layout import (
     MIN_WIDTH,
@@ -47,6 +49,7 @@ def text(report: Report, width: int | None = None) -> str:
         ["notices", *_wrapped(report.notices, width)],
         *([title, *_wrapped(items, width)] for title, items in _removal_sections(report)),
         ["steps", *details.step_lines(report, width)],
+        ["changes", *change_lines(report, width)],
         ["failures in full", *_all_failure_lines(report, width)],
         ["compliance", *_wrapped(_compliance_items(report), width)],
         ["components (* critical)", *details.component_lines(report, width)],
@@ -88,6 +91,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield from _removal_sections(report)
     yield "notices", report.notices
     yield "compliance", _compliance_items(report)
+    yield "changes", change_items(report)
     yield "steps", [line.strip() for line in report_details.step_lines(report, None)]
 
 
@@ -138,12 +142,14 @@ def _summary_lines(report: Report, width: int | None) -> Iterator[str]:
 
 
 def _planned_steps_text(report: Report) -> str:
-    """`13 to sync, 1 unchanged, about 16 s`."""
+    """`13 to sync (1 changes, 12 only move their pin), 1 unchanged, about 16 s`."""
     numbers: dict[str, int] = {}
     for step in report.steps:
         numbers[_STEP_WORDS[step.verb]] = numbers.get(_STEP_WORDS[step.verb], 0) + 1
     unchanged = report.summary.counts.get(str(Result.UNCHANGED), 0)
     parts = [f"{number} {words}" for words, number in (*numbers.items(), ("unchanged", unchanged)) if number]
+    if changes := changes_summary(report.changes):
+        parts = [f"{part} ({changes})" if part.endswith(_STEP_WORDS["sync"]) else part for part in parts]
     if report.steps and report.metrics.estimated is not None:
         parts.append(f"about {format_duration(report.metrics.estimated)}")
     return ", ".join(parts) or "nothing in scope"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.graphs import Graph
+    from windlass.core.platform.planning.object_changes import ApplicationChange
     from windlass.core.platform.planning.plans import Plan, Step, Unmet
     from windlass.core.platform.reporting.compliance import Finding
     from windlass.core.platform.reporting.recommendations import Recommendation
@@ -177,6 +178,8 @@ class Report:
     timeline: Timeline = Timeline()
     recommendations: tuple[Recommendation, ...] = ()
     steps: tuple[Step, ...] = ()
+    changes: tuple[ApplicationChange, ...] = ()
+    """What each sync of a plan changes."""
     unmet: tuple[Unmet, ...] = ()
     compliance: tuple[Finding, ...] = ()
     removal: Removal = EMPTY_REMOVAL

@@ -172,6 +172,7 @@ TOP_LEVEL_FIELDS = {
 """Top-level fields of the kinds that do not consist of spec and status."""
 EXTRA_SUBRESOURCES = {
     "pods": {"log", "eviction"},
+    "services": {"proxy"},
     "serviceaccounts": {"token"},
     "namespaces": {"finalize"},
 }
