@@ -9,6 +9,12 @@ IDENTITY = "operations/test_cluster_identity.py"
 
 APPROVAL_MUTANTS = (
     Mutant(
+        "what is edited while the root is compared is approved", "INV-2", "core/platform/planning/approvals.py",
+        '        elif not step.parent and step.definition not in {"", before.definition}:',
+        "        elif False:",
+        "operations/test_approved_plans.py::test_what_is_edited_while_the_approved_root_is_compared_is_not_synced",
+    ),
+    Mutant(
         "a step takes whatever its branch leads to", "approval", "core/platform/planning/approvals.py",
         "    if new_definition is None:\n        return f",
         "    if new_definition is None:\n        return \"\" and f",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.planning.approvals import ApprovedPlan
     from windlass.core.platform.reporting.reports import Report
     from windlass.operations.plan import PlanResult
+    from windlass.sandbox.apiserver.store import StoreChange
 
 LEASES = "leases.coordination.k8s.io"
 NAMES = ("a", "b")
@@ -206,6 +207,35 @@ def test_approval_is_checked_again_under_the_lock() -> None:
         assert [await stage.value(name) for name in NAMES] == [None, None]
 
     on_a_stage(work, folders(), *NAMES)
+
+
+def test_what_is_edited_while_the_approved_root_is_compared_is_not_synced() -> None:
+    """The Application has no parent; its new path is in the same commit."""
+
+    async def work(stage: Stage) -> None:
+        commit, calls = stage.repository.resolve("main"), stage.world.sandbox.client()
+        extra = application("extra")
+        extra["spec"]["source"]["targetRevision"] = commit
+        await calls.create(APPS, extra)
+        await after(3)
+        changes: dict[str, Any] = {
+            "root": RootApplication(URL, commit, "root", {}),
+            "platform": platform("b: a; extra:"),
+        }
+        planned = await stage.plan(**changes)
+
+        def edit(change: StoreChange) -> None:
+            if change.new.name == "platform-root":
+                forget()
+                other = patch(stage.world, {"spec": {"source": {"path": "a"}}}, "extra")
+                stage.world.sandbox.start(other, name="another client")
+
+        forget = stage.world.sandbox.server.store.listen(APPS, "", edit)
+        with pytest.raises(Moved, match="extra would be synced otherwise: its definition has changed"):
+            await stage.run(planned.summary, **changes)
+        assert [await stage.value(name) for name in (*NAMES, "extra")] == [None, None, None]
+
+    on_a_stage(work, {**with_root(), "extra/all.yaml": [config("extra")]})
 
 
 def test_a_root_that_is_written_at_a_branch_cannot_be_approved() -> None:

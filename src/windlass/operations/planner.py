@@ -268,12 +268,9 @@ def check_approved_plan(request: RunRequest, planned: PlannedRun, *, root_is_wri
         return
     computed = summarize_run(request, planned)
     if root_is_written:
-        parents = planned.snapshot.parents
-        root_nodes = {
-            step.name
-            for step in planned.plan.steps
-            if step.name not in parents or parents[step.name].name == root_application.NAME
-        }
+        parents = {name: parent.name for name, parent in planned.snapshot.parents.items()}
+        undefined = {step.name for step in planned.plan.steps} - parents.keys() - planned.snapshot.states.keys()
+        root_nodes = undefined | {name for name, parent in parents.items() if parent == root_application.NAME}
         differences = approvals.differences_after_root(request.approved_plan, computed, root_nodes)
     else:
         differences = approvals.differences(request.approved_plan, computed)

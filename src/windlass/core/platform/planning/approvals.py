@@ -131,19 +131,19 @@ def differences_after_root(
     """How the plan differs from the approved one after the approved root was written.
 
     Writing the root changes the plan: nodes that the root defines, `root_nodes`, may be synced at its approved commit.
-    All other steps must be as approved.
+    All other steps must be as approved. An Application that the root does not change must be the approved one.
     """
     changed = []
     for name, step in sorted(computed.steps.items()):
-        before = approved.steps.get(name)
+        before = approved.steps.get(name) or StepSummary("")
         is_from_root = name in root_nodes and step.revisions == (approved.root_revision,)
-        if (
-            step.verb in {Verb.AWAIT, Verb.RECHECK, Verb.FAIL}
-            or is_from_root
-            or (before and before.revisions == step.revisions)
-        ):
+        is_as_before = (before.revisions, before.parent) == (step.revisions, step.parent)
+        if step.verb in {Verb.AWAIT, Verb.RECHECK, Verb.FAIL}:
             continue
-        changed.append(f"{name} would be {past_participle(step.verb)} at {abbreviate(step.revisions)}")
+        if not is_from_root and not is_as_before:
+            changed.append(f"{name} would be {past_participle(step.verb)} at {abbreviate(step.revisions)}")
+        elif not step.parent and step.definition not in {"", before.definition}:
+            changed.append(f"{name} would be {past_participle(step.verb)} otherwise: its definition has changed")
     return tuple(changed)
 
 
