@@ -19,7 +19,6 @@ from windlass.core.platform import rechecks
 from windlass.core.platform.events import NodeFinished, RunPhase
 from windlass.core.platform.gate_values import Failed, Reason
 from windlass.core.platform.model import scopes
-from windlass.core.platform.model.annotations import AnnotatedPlatform
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.outcomes import Outcome, Result
 from windlass.core.platform.planning import plans
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 
     from windlass.argo.cd.application_writer import ApplicationWriter
+    from windlass.core.platform.model.annotations import AnnotatedPlatform
     from windlass.core.platform.model.snapshots import NodeState, Snapshot
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.objects import RawObject
@@ -84,9 +84,12 @@ async def _deploy(run: Run) -> Report:
         planned = await run.control.unless_stopped(_plan_under_lock(run, writer, planned))
         if not planned.plan.can_run:
             return run.plan_report(planned)
+        has_own_root = run.live.root is not None and root_application.is_managed_by_windlass(run.live.root)
         opened = {name: planned.snapshot.states[name] for name in planned.plan.unchanged}
         outcomes = await _sync_applications(run, writer, planned, opened)
         outcomes, snapshot = await _verify_still_ready(run, planned, outcomes, opened)
+    if has_own_root:
+        _name_root_change(run)
     run.start_phase(RunPhase.REPORT)
     return await _run_report(run, planned, outcomes, snapshot)
 
@@ -201,10 +204,17 @@ def _required_permissions(run: Run, root_manifest: RawObject | None) -> Iterator
 
 
 async def _plan_under_lock(run: Run, writer: ApplicationWriter, before: PlannedRun) -> PlannedRun:
-    """Plan again under the lock, when no other run can change anything: this is the plan that is executed."""
+    """Plan again under the lock, when no other run can change anything: this is the plan that is executed.
+
+    Annotations are read again too: the run that held the lock may have changed them.
+    """
+    annotated = annotated_platform(run.context.cluster, run.request, run.live.applications.view)
+    for notice in annotated.notices:
+        if notice not in before.warnings:
+            run.add_notice(notice, Level.WARN)
 
     async def replan() -> PlannedRun:
-        return await _plan_when_met(run, AnnotatedPlatform(before.platform))
+        return await _plan_when_met(run, annotated)
 
     planned = await replan()
     writes_root = planned.root_manifest is not None and planned.plan.can_run
@@ -321,6 +331,16 @@ async def _verify_still_ready(
         if each.name in closed_gates:
             run.control.emit(NodeFinished(each))
     return corrected, snapshot
+
+
+def _name_root_change(run: Run) -> None:
+    """Name what another client did to the root during the run; commits may not reach its children until the next deploy."""
+    root, live, namespace = run.request.root, run.live.root, run.context.argocd_namespace
+    if root is not None and (change := root_application.foreign_change(root, namespace, live)):
+        message = (
+            f"another client changed {namespace}/{root_application.NAME} during the run: {change}; run deploy again"
+        )
+        run.add_notice(message, Level.WARN)
 
 
 async def _run_report(run: Run, planned: PlannedRun, outcomes: tuple[Outcome, ...], snapshot: Snapshot) -> Report:

@@ -107,6 +107,15 @@ def root_change(
     return manifest, f"{NAME}, which defines the Applications, is written first: {difference}" if difference else ""
 
 
+def foreign_change(root: RootApplication, namespace: str, live: Application | None) -> str:
+    """How another client changed a root that was as Windlass defines it; empty if it still is."""
+    if live is None:
+        return "it was deleted"
+    if not is_managed_by_windlass(live):
+        return "it lost the label of windlass"
+    return "; ".join(_differences(live, root_manifest(root, namespace)["spec"]))
+
+
 def surplus_fields(written: RawObject, manifest: RawObject) -> RawObject:
     """Merge patch that removes what other clients added to sources, destination and automation; empty if nothing."""
     live, desired = written.get("spec") or {}, manifest["spec"]
