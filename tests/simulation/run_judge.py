@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.simulation.foreign_parents import FOREIGN_PARENTS
 from tests.simulation.scenarios import APPLICATIONS
 from tests.simulation.witnesses import LEASES, MADE
 from windlass.core.platform.model.scopes import selected_nodes
@@ -145,7 +146,9 @@ class RunJudge:
             elif not self._witness.is_recent(name):
                 teardown = self._play.scenario.teardown
                 has_claims = bool(teardown and teardown.volumes)  # which are tracked, and not in the repository
-                shown = self._witness.why_not_shown(name, has_moved=len(numbers) > 1 or has_claims)
+                defines_others = name in FOREIGN_PARENTS and bool(act.scope.name)  # which are outside the scope
+                has_moved = len(numbers) > 1 or has_claims or defines_others
+                shown = self._witness.why_not_shown(name, has_moved=has_moved)
                 why = self._witness.why_not_ready(name, numbers) or shown
                 if why:
                     self._note(f"{run_id} reports success, and {name} is not healthy: {why}")

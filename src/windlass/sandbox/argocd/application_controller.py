@@ -214,7 +214,7 @@ class ApplicationController(SandboxController):
         revisions = application_specs.get_revisions(status.get("sync", {}))
         if timers.stale_until and self.clock.now() < timers.stale_until:
             timers.recent = timers.stale_until
-        elif revisions and not (self._is_deleting(app) and timers.latest):
+        elif revisions and FAKE_REVISION not in revisions and not (self._is_deleting(app) and timers.latest):
             await self._compare(app, revisions)
 
     async def _compare_latest(self, key: StoreKey, app: Body, timers: ApplicationTimers) -> None:
