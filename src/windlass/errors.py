@@ -24,7 +24,7 @@ class WindlassError(Exception):
     """Windlass or its environment does not work. An unhealthy platform is not an error but a result in the report."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.FAILURE
-    recommendation_key: ClassVar[str] = ""
+    recommendation_key: str = ""
     """Key of the matching recommendation; empty if there is none."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:

@@ -148,3 +148,13 @@ def test_what_fails_before_the_report_is_raised() -> None:
 
     with pytest.raises(RuntimeError, match="early"):
         session.run_to_report(work, Redactor())
+
+
+def test_l12_every_summary_fits_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], {}) == 0
+    lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert len(lines) == len(COMMANDS)
+    for line, (name, (_, summary)) in zip(lines, COMMANDS.items(), strict=True):
+        assert line.split(maxsplit=1) == [name, summary]
+        first, _, _ = (load_command(name).help or "").partition("\n")
+        assert first == summary

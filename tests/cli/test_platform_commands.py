@@ -77,7 +77,7 @@ def test_lint_of_the_reference_platform(run: Run) -> None:
     ended = run("lint")
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.stdout == (
-        "platform reference: 43 applications in 11 stacks, 80 dependencies, 6 waves; no mistakes, 0 warnings\n"
+        "platform reference: 43 applications in 11 stacks, 80 dependencies, 6 waves; no errors, 0 warnings\n"
     )
 
 
@@ -85,11 +85,11 @@ def test_lint_warns_with_places_and_ends_well(run: Run, dag: str, environment: s
     ended = run("lint", "--dag", dag, "--environment-file", environment)
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.stdout.splitlines() == [
-        "warning: stack alone neither waits for another stack nor is waited for",
-        f"{dag}:13:12: warning: keycloak has no profile: the limits of simple applications hold",
-        f"{dag}:13:57: warning: keycloak waits for ceph anyway, through others",
+        "warning: stack alone has no dependency on another stack, and none depends on it",
+        f"{dag}:13:12: warning: keycloak has no profile: the timeouts of profile simple apply",
+        f"{dag}:13:57: warning: keycloak depends on ceph already, through other dependencies",
         f"environment staging: {environment}",
-        "platform mine: 5 applications in 3 stacks, 5 dependencies, 3 waves; no mistakes, 3 warnings",
+        "platform mine: 5 applications in 3 stacks, 5 dependencies, 3 waves; no errors, 3 warnings",
     ]
 
 
@@ -114,7 +114,7 @@ def test_lint_shows_every_mistake_of_both_files_and_ends_in_3(run: Run, tmp_path
     assert ended.code == 3
     assert not ended.stdout
     assert ended.stderr.replace(f"{tmp_path}/", "").splitlines() == [
-        "error: 6 mistakes in the configuration",
+        "error: 6 errors in the configuration",
         "  environment.yaml:1:1: domain is missing",
         "  environment.yaml:1:1: gitRepository is missing",
         "  environment.yaml:1:1: gitRevision is missing",
@@ -241,8 +241,39 @@ def test_config_for_an_action_says_what_is_missing(run: Run) -> None:
     ended = run("config", "--for", "deploy")
     assert ended.code == 3
     assert ended.stderr.splitlines() == [
-        "error: 3 mistakes in the configuration",
+        "error: 3 errors in the configuration",
         "  no cluster is named: give --kubeconfig FILE, KUBECONFIG_PATH, KUBECONFIG_DATA or --in-cluster",
         "  the target environment is missing (--environment or ENVIRONMENT)",
         "  /config/environment.yaml is missing (mount it, or name it by --environment-file)",
     ]
+
+
+def test_m13_config_shows_what_is_set_although_something_is_wrong(run: Run) -> None:
+    ended = run("config", "--for", "deploy", environ={"LOG_LEVEL": "loud", "ENVIRONMENT": "staging"})
+    assert ended.code == 3
+    assert any(line.split()[:2] == ["environment", "staging"] for line in ended.stdout.splitlines()), ended.stdout
+    assert "LOG_LEVEL: must be" in ended.stderr
+
+
+def test_m15_a_name_that_was_probably_meant_for_another(run: Run, tmp_path: Path) -> None:
+    dag = tmp_path / "dag.yaml"
+    stack = "{name: security, applications: [{name: valt, timeouts: {health: 0s}}]}"
+    head = "apiVersion: windlass.dev/v1alpha1\nkind: Platform\nmetadata: {name: mine}\nspec:\n  extends: reference\n"
+    dag.write_text(f"{head}  stacks: [{stack}]\n")
+    ended = run("lint", "--dag", str(dag))
+    assert ended.code == 0
+    what = "valt is not in the reference platform, so it is added as new; did you mean vault?"
+    assert f"{dag}:6:45: warning: {what}\n" in ended.stdout
+    assert "valt can never succeed: it must be healthy for longer than its health timeout" in ended.stdout
+    assert "valt has no profile" not in ended.stdout
+
+
+def test_l5_l6_warnings_are_sorted_by_line_and_counted_in_words(run: Run, tmp_path: Path) -> None:
+    dag = tmp_path / "dag.yaml"
+    nodes = "\n".join(f"        - {{name: node-{number:03}}}" for number in range(100))
+    head = "apiVersion: windlass.dev/v1alpha1\nkind: Platform\nmetadata: {name: mine}\nspec:\n  stacks:\n"
+    dag.write_text(f"{head}    - name: a\n      applications:\n{nodes}\n")
+    lines = run("lint", "--dag", str(dag)).stdout.splitlines()
+    numbers = [int(line.split(":")[1]) for line in lines[:-1]]
+    assert numbers == sorted(numbers)
+    assert lines[-1] == "platform mine: 100 applications in 1 stack, 0 dependencies, 1 wave; no errors, 100 warnings"

@@ -56,7 +56,7 @@ def test_the_first_minute(brownfield: Running, tmp_path: Path) -> None:
     path.write_text(ended.stdout)
     lint = windlass("lint", "--dag", str(path))
     assert lint.code == 0
-    assert "platform imported: 11 applications in 7 stacks, 13 dependencies, 7 waves; no mistakes" in lint.stdout
+    assert "platform imported: 11 applications in 7 stacks, 13 dependencies, 7 waves; no errors" in lint.stdout
     graph = windlass("graph", "--dag", str(path))
     assert graph.code == 0
     assert "wave 7\n    grafana" in graph.stdout

@@ -23,7 +23,8 @@ def test_configuration_invalid() -> None:
     ended = windlass("deploy", "--scope", "app:vualt", environ={"ENVIRONMENT": "staging"})
     assert ended.code == 3
     assert "did you mean vault?" in ended.stderr
-    assert "next:  Fix the mistakes listed above; nothing was changed.\n       $ windlass lint" in ended.stderr
+    assert "next:  Nothing was changed. Correct the options or variables named above" in ended.stderr
+    assert "\n       $ windlass config" in ended.stderr
 
 
 def test_advice_can_be_pasted_before_a_run(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_target_not_found(tmp_path: Path, arguments: tuple[str, ...]) -> None:
         ended = windlass(*arguments, "--kubeconfig", str(tmp_path / "kubeconfig"))
     assert ended.code == 1
     assert "error: Argo CD's Application is not served here" in ended.stderr
-    assert "next:  What was asked for is not in this cluster" in ended.stderr
+    assert "next:  The cluster does not have it" in ended.stderr
 
 
 def test_action_failed(cluster: Running, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from windlass.core.platform.model.applications import ApplicationNode
 
 QUOTE = "(put it in quotes: bare, YAML reads it as something else)"
-PATTERN = r"String should match pattern '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'"
+PATTERN = "'Big' is not a name: use lower-case letters, digits, '-' and '.' (try 'big')"
 BOTH = "{name: x, application: z, resource: {apiVersion: v1, kind: K, name: k}}"
 STORAGE = """\
 stacks:
@@ -86,7 +86,7 @@ def application(world: World, name: str) -> ApplicationNode:
                 "https://git.example/x.git#password=hunter2",
             )
         ),
-        ("name: a\nname: b\n", ["environment.yaml:2:1: a key that this mapping already has"]),
+        ("name: a\nname: b\n", ["environment.yaml:2:1: this key is given twice (first at 1:1)"]),
         ("name: [\n", ["environment.yaml:2:1: not valid YAML: did not find expected node content"]),
     ],
 )
@@ -186,8 +186,8 @@ def test_mistakes_of_shape_in_the_platform_file(world: World, text: str, mistake
         (
             "stacks:\n- name: a\n  applications:\n  - {name: x}\n  - {name: x}\n- {name: a}\n",
             [
-                "9:8: application x stands here a second time (first at dag.yaml:8:8)",
-                "10:6: stack a stands here a second time (first at dag.yaml:6:5)",
+                "9:8: application x is defined twice (first at dag.yaml:8:8)",
+                "10:6: stack a is defined twice (first at dag.yaml:6:5)",
             ],
         ),
         (
@@ -211,7 +211,7 @@ def test_mistakes_of_shape_in_the_platform_file(world: World, text: str, mistake
         ),
         (
             "stacks:\n- {name: a, applications: [{name: x, application: ns/y}, {name: z, application: ns/y}]}\n",
-            ["6:61: z and x are both ns/y (name it once)"],
+            ["6:61: x and z both stand for Application ns/y (an Application can be one node only)"],
         ),
         ("stacks: []\n", ["4:1: this platform has no application (list them under spec.stacks)"]),
         (

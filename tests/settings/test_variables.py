@@ -238,7 +238,11 @@ def test_the_file_of_another_environment_is_refused(world: World, name: str, is_
 @pytest.mark.parametrize(
     ("file_name", "given", "message"),
     [
-        (None, None, "a teardown must be confirmed (TEARDOWN_CONFIRM=<name of the environment>)"),
+        (
+            None,
+            None,
+            "the teardown of staging is not confirmed (add --confirm staging, or set TEARDOWN_CONFIRM=staging)",
+        ),
         (None, "staging", None),
         (None, "production", "TEARDOWN_CONFIRM: the confirmation names another environment (it must be staging)"),
         ("staging-eu", "staging-eu", None),
@@ -271,7 +275,7 @@ def test_all_mistakes_of_all_sources_come_together(world: World) -> None:
     assert [mistake.partition(":")[0] for mistake in found] == [
         "GIT_TOKEN", "KUBECONFIG_DATA", "ENVIRONMENT", "LOG_LEVEL", "environment.yaml", "environment.yaml",
         "environment.yaml", "dag.yaml", "dag.yaml", "dag.yaml", "dag.yaml",
-        "a teardown must be confirmed (TEARDOWN_CONFIRM=<name of the environment>)",
+        "the teardown of an environment is not confirmed (add --confirm NAME, or set TEARDOWN_CONFIRM=NAME)",
     ]  # fmt: skip
 
 
@@ -324,3 +328,7 @@ def test_the_page_lists_every_option_and_variable() -> None:
     for setting in SETTINGS:
         assert f"| {f'`{setting.option}`' if setting.option else ''}".rstrip() in page
         assert not setting.variable or f"| `{setting.variable}` |" in page
+
+
+def test_l1_a_time_limit_of_nothing_is_refused(world: World) -> None:
+    assert world.mistakes(environ={"ACTION_TIMEOUT": "0s"}) == ["ACTION_TIMEOUT: must be longer than 0s"]

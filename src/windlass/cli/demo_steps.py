@@ -68,7 +68,7 @@ DEMO_STEPS = (
     DemoStep("Does it stand, on evidence? Reads only", "validate --dag dag.yaml", "6-validate.txt", 0,
             ("success", "43 Healthy")),
     DemoStep("Lower it? Not without a confirmation", f"teardown {FILE_OPTIONS}", "7-unconfirmed.txt", 3,
-            ("a teardown must be confirmed",)),
+            ("the teardown of development is not confirmed",)),
     DemoStep("Lower it: in reverse order, each after all that depends on it is gone",
             f"teardown {FILE_OPTIONS} --confirm {demo_files.ENVIRONMENT_NAME}", "8-teardown.txt", 0,
              ("success", "43 succeeded")),

@@ -28,46 +28,22 @@ if TYPE_CHECKING:
     from windlass.kube.redactions import Redactor
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "cluster": (
-        "cluster", "Show what a kubeconfig leads to: server, identity, APIs, Argo CD Applications. Reads only."
-    ),
-    "config": ("config", "Show every effective value and where it came from; secrets are masked."),
-    "demo": (
-        "demo",
-        "Show a platform's life in a minute, on a sandbox of its own; every command is one that you could type.",
-    ),
-    "deploy": (
-        "deploy",
-        "Raise the platform: every application in order, each behind its health gate. What is right is not touched.",
-    ),
-    "graph": ("graph", "Show what waits for what: waves as text, or the graph as mermaid, dot or svg."),
-    "import": ("import_", "Write a platform file from a live Argo CD. Reads only."),
-    "lint": (
-        "lint", "Check the platform file and the environment file; no cluster is needed. Mistakes end in 3."
-    ),
-    "plan": ("plan", "Show what would be done, in which order, why, and how long it takes. Only --refresh writes."),
-    "rbac": ("rbac", "Print the rights that an action needs, as YAML for kubectl apply; no cluster is needed."),
-    "rehearse": (
-        "rehearse",
-        "Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.",
-    ),
-    "sandbox": (
-        "sandbox", "Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end."
-    ),
-    "status": (
-        "status",
-        "Show what is healthy, what changes now, what failed and why, and who holds the lock. Reads only.",
-    ),
-    "teardown": (
-        "teardown",
-        "Lower the platform: every application in reverse order, each only after all that depends on it is gone.",
-    ),
-    "validate": ("validate", "Tell whether the platform is healthy, on evidence, and keeps its rules. Reads only."),
-    "wait": (
-        "wait",
-        "Wait until an Application is in sync and has shown fresh health. Reads only; no platform file is needed.",
-    ),
-}  # fmt: skip
+    "cluster": ("cluster", "Show the server, identity and Applications of a kubeconfig."),
+    "config": ("config", "Show every effective setting and where it comes from."),
+    "demo": ("demo", "Deploy, break, fix and remove a platform on a sandbox."),
+    "deploy": ("deploy", "Deploy the platform in dependency order."),
+    "graph": ("graph", "Show the dependency graph of the platform."),
+    "import": ("import_", "Write a platform file from a live Argo CD."),
+    "lint": ("lint", "Check the platform and environment files."),
+    "plan": ("plan", "Show what a deploy or a teardown would do."),
+    "rbac": ("rbac", "Print the RBAC rights that an action needs."),
+    "rehearse": ("rehearse", "Simulate a deploy of the platform file."),
+    "sandbox": ("sandbox", "Serve an embedded Kubernetes cluster on 127.0.0.1."),
+    "status": ("status", "Show health, changes, failures and who holds the lock."),
+    "teardown": ("teardown", "Remove the platform in reverse dependency order."),
+    "validate": ("validate", "Check that the platform is healthy and follows its rules."),
+    "wait": ("wait", "Wait until an Application is in sync and healthy."),
+}
 """By name: the module in `cli.commands`, with a click command of the same name, and the first line of its help."""
 ADVISED_COMMANDS = frozenset({"deploy", "validate", "teardown", "plan", "import", "wait", "status"})
 """Commands whose errors come with a recommended next command.
@@ -108,9 +84,9 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def windlass() -> None:
-    """Raises, checks and lowers a whole Kubernetes platform.
+    """Deploy, check and remove a Kubernetes platform of Argo CD Applications.
 
-    Exit codes: 0 success, 1 failure, 2 partly done, 3 invalid configuration or arguments, 4 out of time.
+    Exit codes: 0 success, 1 failure, 2 partial, 3 invalid configuration or arguments, 4 timeout.
     """
 
 

@@ -50,11 +50,21 @@ def load(content: bytes, where: str) -> object:
     try:
         root = _Composer(content).get_single_node()
     except yaml.MarkedYAMLError as error:
-        problem = re.sub(r"\s'[^']{3,}'", "", error.problem or "it cannot be parsed")  # some messages quote the text
-        raise _error_at(f"not valid YAML: {problem}", where, error.problem_mark) from None
+        raise _error_at(_syntax_problem(error, content), where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeError):
         raise InvalidInput("not a text file in UTF-8", where=where) from None
     return None if root is None else _Constructor(where, allowance=len(content) + ALIAS_ALLOWANCE).construct(root, 0)
+
+
+def _syntax_problem(error: yaml.MarkedYAMLError, content: bytes) -> str:
+    """The message of PyYAML without text of the file, and better ones for what happens most."""
+    mark, problem = error.problem_mark, error.problem or "it cannot be parsed"
+    if problem == "but found another document":
+        return "a second document (---) begins here; this file must be one document"
+    line = content.splitlines()[mark.line] if mark and mark.line < len(content.splitlines()) else b""
+    if "cannot start any token" in problem and b"\t" in line[: len(line) - len(line.lstrip())]:
+        return "this line is indented with a tab; YAML needs spaces"
+    return "not valid YAML: " + re.sub(r"\s'[^']{3,}'", "", problem)  # some messages quote the text
 
 
 class _Constructor:
@@ -78,6 +88,7 @@ class _Constructor:
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> dict[str, object]:
         own: dict[str, object] = {}
+        first_marks: dict[str, yaml.Mark] = {}
         merged: dict[str, object] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _PLAIN_TAG and key_node.value == _MERGE_KEY:
@@ -86,7 +97,9 @@ class _Constructor:
                 continue
             key = self._key(key_node)
             if key in own:
-                raise self._error("a key that this mapping already has", key_node)
+                first = first_marks[key]
+                raise self._error(f"this key is given twice (first at {first.line + 1}:{first.column + 1})", key_node)
+            first_marks[key] = key_node.start_mark
             own[key] = self.construct(value_node, depth + 1)
         return merged | own if merged else own
 

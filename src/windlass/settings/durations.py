@@ -18,6 +18,13 @@ def parse_duration(text: object) -> timedelta:
     return timedelta(hours=hours, minutes=minutes, seconds=seconds)
 
 
+def parse_time_limit(text: object) -> timedelta:
+    """A duration that is not zero."""
+    if not (duration := parse_duration(text)):
+        raise ValueError("must be longer than 0s")
+    return duration
+
+
 def render_duration(duration: timedelta) -> str:
     seconds = int(duration.total_seconds())
     parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))

@@ -30,9 +30,7 @@ def effective_values(
     definition: PlatformDefinition,
     platform_file: ParsedFile[PlatformFile] | None,
 ) -> Iterator[EffectiveValue]:
-    for name, value in values.items():
-        shown = MASK if value.setting.is_secret and value.value is not None else _plain_value(value.value)
-        yield EffectiveValue(name, shown, value.origin if value.value is not None else "not set")
+    yield from setting_values(values)
     if environment_file is not None:
         yield from _fields(environment_file.model, environment_file.positions, (), "environment")
     for name, path in mounts.secrets.items():
@@ -46,6 +44,13 @@ def effective_values(
     yield EffectiveValue("platform.selected", len(platform.managed_nodes), origin)
     yield EffectiveValue("platform.maxParallel", platform.max_parallel, origin)
     yield EffectiveValue("platform.barrier", str(platform.barrier), origin)
+
+
+def setting_values(values: Mapping[str, SettingValue]) -> Iterator[EffectiveValue]:
+    """Options, variables and defaults."""
+    for name, value in values.items():
+        shown = MASK if value.setting.is_secret and value.value is not None else _plain_value(value.value)
+        yield EffectiveValue(name, shown, value.origin if value.value is not None else "not set")
 
 
 def _fields(model: FileModel, positions: YamlPositions, path: FieldPath, prefix: str) -> Iterator[EffectiveValue]:

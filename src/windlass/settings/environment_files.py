@@ -14,6 +14,8 @@ from pydantic import AfterValidator
 from windlass.settings.file_fields import Duration, FileModel, Name, RetriesEntry, Text
 
 DEFAULT_ARGOCD_NAMESPACE = "argocd"
+_REPOSITORY = re.compile(r"[^\s/:]+:\S+|/.*")  # a URL, user@host:path or an absolute path
+_DOMAIN = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9.]{0,251}[a-zA-Z0-9]")
 _SECRET_PARAMETER = re.compile("token|passw|pwd|secret|key|auth|cred|sig", re.IGNORECASE)
 
 
@@ -21,7 +23,21 @@ def _reject_credentials(address: str) -> str:
     url = address.strip()  # git ignores surrounding space
     if _has_userinfo(url) or any(_SECRET_PARAMETER.search(name) for name in _parameter_names(url)):
         raise ValueError("must not hold credentials: mount them as /secrets/git-username and /secrets/git-password")
+    if not _REPOSITORY.fullmatch(url):
+        raise ValueError("must be the address of a git repository: https://host/path, git@host:path or /path")
     return address
+
+
+def _require_relative_path(path: str) -> str:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError("must be a path inside the repository: relative, and without ..")
+    return path
+
+
+def _require_domain(domain: str) -> str:
+    if not _DOMAIN.fullmatch(domain):
+        raise ValueError("must be a domain name such as eu.example.org")
+    return domain
 
 
 def _has_userinfo(url: str) -> bool:
@@ -52,13 +68,13 @@ class EnvironmentFile(FileModel):
 
     name: Name
     """`production`, or one of several: `production-eu`."""
-    domain: Text
+    domain: Annotated[Text, AfterValidator(_require_domain)]
     """Base domain of its ingresses."""
     git_repository: Annotated[Text, AfterValidator(_reject_credentials)]
     """Address of the repository with the platform's manifests."""
     git_revision: Text
     """Branch, tag or commit."""
-    git_path: Text | None = None
+    git_path: Annotated[Text, AfterValidator(_require_relative_path)] | None = None
     """Folder of the root in that repository."""
     cluster_name: Text | None = None
     argocd_namespace: Name = DEFAULT_ARGOCD_NAMESPACE

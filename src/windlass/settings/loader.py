@@ -15,7 +15,7 @@ from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import InvalidInput
 from windlass.kube.bounded_files import read_file
 from windlass.kube.redactions import Redactor
-from windlass.settings.effective_values import effective_values
+from windlass.settings.effective_values import effective_values, setting_values
 from windlass.settings.environment_files import DEFAULT_ARGOCD_NAMESPACE, EnvironmentFile
 from windlass.settings.mounts import Mounts, read_mounts
 from windlass.settings.platform_files import PlatformFile
@@ -36,6 +36,9 @@ from windlass.settings.yaml_positions import ParsedFile, parse_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from windlass.settings.file_fields import FileModel
+    from windlass.settings.settings import EffectiveValue
 
     Values = Mapping[str, SettingValue]
 
@@ -92,6 +95,12 @@ def load_settings(inputs: Inputs, action: str = "") -> Settings:
         is_dry_run=values["dry-run"].value is True,
         effective_values=tuple(effective_values(values, environment_file, mounts, definition, platform_file)),
     )
+
+
+def load_readable_values(inputs: Inputs) -> tuple[EffectiveValue, ...]:
+    """The settings that could be parsed, for `windlass config` if others are invalid."""
+    values, _ = _read_values(inputs)
+    return tuple(setting_values(values))
 
 
 def load_cluster_settings(inputs: Inputs) -> ClusterSettings:
@@ -218,9 +227,23 @@ def _read_file(value: SettingValue, model: type[Model], problems: list[SettingsP
         return None
     parsed_file = parse_file(content, str(path), model)
     if isinstance(parsed_file, list):
-        problems += parsed_file
+        problems += _mistaken_file_problems(content, str(path), model) or parsed_file
         return None
+    problems += parsed_file.problems
     return parsed_file
+
+
+def _mistaken_file_problems(content: bytes, path: str, model: type[Model]) -> list[SettingsProblem]:
+    """One problem if the file is of the other kind: the options were swapped."""
+    kinds: dict[type[FileModel], str] = {EnvironmentFile: "an environment file", PlatformFile: "a platform file"}
+    names = [kinds.pop(model), *kinds.values()][::-1]
+    if isinstance(parse_file(content, path, *kinds), list):
+        return []
+    return [
+        SettingsProblem(
+            f"{path}:1:1", f"this is {names[0]}, not {names[1]}", "are --dag and --environment-file swapped?"
+        )
+    ]
 
 
 def _scope_problems(

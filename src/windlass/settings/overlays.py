@@ -86,9 +86,7 @@ class PlatformLayers:
             node.has_explicit_dependencies = True
 
     def _add_duplicate_problem(self, what: str, name: str, location: str, first_location: str) -> None:
-        self.problems.append(
-            SettingsProblem(location, f"{what} {name} stands here a second time", f"first at {first_location}")
-        )
+        self.problems.append(SettingsProblem(location, f"{what} {name} is defined twice", f"first at {first_location}"))
 
 
 def _entries(

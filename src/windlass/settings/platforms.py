@@ -43,6 +43,8 @@ class PlatformDefinition:
     edge_locations: Mapping[tuple[str, str], str]
     """Location by node and dependency, for the dependencies in the node's own `dependsOn`."""
     without_profile: tuple[str, ...]
+    added_nodes: tuple[str, ...]
+    """Nodes that a file which extends the reference platform adds to it."""
     explicit_dependencies: frozenset[str]
     """Nodes with a `dependsOn` of their own, even an empty one; annotations of their Applications are ignored."""
 
@@ -53,6 +55,12 @@ def reference_platform() -> ParsedFile[PlatformFile]:
     parsed_file = parse_file(content, REFERENCE_SOURCE, PlatformFile)
     assert isinstance(parsed_file, ParsedFile), parsed_file
     return parsed_file
+
+
+@cache
+def reference_names() -> frozenset[str]:
+    stacks = reference_platform().model.spec.stacks
+    return frozenset(entry.name for stack in stacks for entry in stack.applications or [])
 
 
 def assemble_platform(
@@ -77,7 +85,8 @@ def assemble_platform(
     if problems:
         return problems
     definition = _build_definition(layers, stacks, Graph.build(dependencies), file, environment)
-    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]
+    is_complete = bool(definition.platform.managed_nodes) or bool(file.problems)  # an unknown field may be meant for it
+    return definition if is_complete else [_empty_problem(layers, file)]
 
 
 def _empty_problem(layers: PlatformLayers, file: ParsedFile[PlatformFile]) -> SettingsProblem:
@@ -108,9 +117,9 @@ def _node_problems(layers: PlatformLayers, file: ParsedFile[PlatformFile]) -> li
             problems.append(SettingsProblem(node.location, what, did_you_mean(profile, known)))
         target = _target(node)
         if (other := targets.setdefault(target, node.name)) != node.name:
-            problems.append(
-                SettingsProblem(node.location, f"{node.name} and {other} are both {target}", "name it once")
-            )
+            kind = "Application" if isinstance(target, ApplicationRef) else "object"
+            what = f"{other} and {node.name} both stand for {kind} {target}"
+            problems.append(SettingsProblem(node.location, what, f"an {kind} can be one node only"))
     return problems
 
 
@@ -175,7 +184,8 @@ def _build_definition(
         (name, other): location for name, node in layers.nodes.items() for other, location in node.dependencies.items()
     }
     explicit_dependencies = frozenset(name for name, node in layers.nodes.items() if node.has_explicit_dependencies)
-    return PlatformDefinition(platform, locations, edge_locations, without_profile, explicit_dependencies)
+    added = sorted(set(layers.nodes) - reference_names()) if file.model.spec.extends else ()
+    return PlatformDefinition(platform, locations, edge_locations, without_profile, tuple(added), explicit_dependencies)
 
 
 def _subset(stacks: tuple[Stack, ...], names: Iterable[str], file: ParsedFile[PlatformFile]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from windlass.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+_FILE_LOCATION = re.compile(r":[0-9]+:[0-9]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,13 @@ class InvalidSettings(InvalidInput):
 
     def __init__(self, problems: Sequence[SettingsProblem]) -> None:
         self.problems = tuple(problems)
+        if not any(_FILE_LOCATION.search(problem.where) for problem in problems):
+            self.recommendation_key = "SettingsInvalid"  # lint checks only files
         if len(self.problems) == 1:
             super().__init__(problems[0].what, where=problems[0].where, hint=problems[0].hint)
         else:
             lines = "".join(f"\n  {problem}" for problem in self.problems)
-            super().__init__(f"{len(self.problems)} mistakes in the configuration{lines}")
+            super().__init__(f"{len(self.problems)} errors in the configuration{lines}")
 
 
 def credential_source_problems(sources: Sequence[str], environ: Mapping[str, str]) -> list[SettingsProblem]:

@@ -61,7 +61,9 @@ def _confirmation_problems(
     confirmation = values["confirm"].value
     expected = environment_file.model.name if environment_file else _text(values, "environment")
     if confirmation is None:
-        yield SettingsProblem("", "a teardown must be confirmed", "TEARDOWN_CONFIRM=<name of the environment>")
+        name = expected or "NAME"  # without a name the environment is missing, which is a problem of its own
+        what = f"the teardown of {expected or 'an environment'} is not confirmed"
+        yield SettingsProblem("", what, f"add --confirm {name}, or set TEARDOWN_CONFIRM={name}")
     elif expected and confirmation != expected:
         yield SettingsProblem(
             values["confirm"].origin, "the confirmation names another environment", f"it must be {expected}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windlass.settings.loader import Inputs
-    from windlass.settings.settings import ClusterCredentials, ClusterSettings, Settings
+    from windlass.settings.settings import ClusterCredentials, ClusterSettings, EffectiveValue, Settings
 
 
 class SettingsSource:
@@ -53,6 +53,12 @@ class SettingsSource:
         from windlass.settings.loader import load_credentials  # noqa: PLC0415
 
         return load_credentials(self._inputs(options))
+
+    def readable_values(self, options: Mapping[str, Any]) -> tuple[EffectiveValue, ...]:
+        """The options, variables and defaults that are valid, although others are not; nothing from files."""
+        from windlass.settings.loader import load_readable_values  # noqa: PLC0415
+
+        return load_readable_values(self._inputs(options))
 
     def environ_without_settings(self) -> dict[str, str]:
         """The environment variables that are no settings, for a child process with settings of its own."""

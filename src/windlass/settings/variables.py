@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from windlass.core.platform.model.scopes import SCOPE_FORMS, parse_scope
 from windlass.errors import InvalidInput
-from windlass.settings.durations import parse_duration
+from windlass.settings.durations import parse_duration, parse_time_limit
 from windlass.settings.problems import SettingsProblem
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Setting:
 SETTINGS = (
     Setting("kubeconfig", "Kubeconfig file.", "--kubeconfig", "KUBECONFIG_PATH", metavar="FILE"),
     Setting("kubeconfig-data", "Kubeconfig in base64.", "", "KUBECONFIG_DATA", parse=_parse_base64, is_secret=True),
-    Setting("context", "Context in it, if not its current one.", "--context", metavar="NAME"),
+    Setting("context", "Context of the kubeconfig, if not the current one.", "--context", metavar="NAME"),
     Setting(
         "in-cluster", "Use the service account of the pod this runs in.", "--in-cluster",
         is_flag=True, parse=_parse_boolean,
@@ -129,15 +129,17 @@ SETTINGS = (
         "environment", "Target environment.", "--environment", "ENVIRONMENT",
         parse=_choice_parser(*ENVIRONMENTS), metavar="|".join(ENVIRONMENTS),
     ),
-    Setting("scope", f"What is meant: {SCOPE_FORMS}.", "--scope", "TARGET_SCOPE", "platform", parse_scope, "SCOPE",
-            limits_run=True),
+    Setting(
+        "scope", f"Which part of the platform: {SCOPE_FORMS}.", "--scope", "TARGET_SCOPE",
+        default="platform", parse=parse_scope, metavar="SCOPE", limits_run=True,
+    ),
     Setting(
         "dry-run", "Show what would be done; change nothing.", "--dry-run", "DRY_RUN",
         default="false", parse=_parse_boolean, is_flag=True, limits_run=True,
     ),
     Setting(
         "timeout", "Time limit of the whole run.", "--timeout", "ACTION_TIMEOUT",
-        default="2h", parse=parse_duration, metavar="DURATION",
+        default="2h", parse=parse_time_limit, metavar="DURATION",
     ),
     Setting(
         "lock-timeout", "How long to wait while another run holds the lock.", "--lock-timeout", "LOCK_TIMEOUT",
@@ -155,17 +157,17 @@ SETTINGS = (
         "confirm", "Confirms a teardown: the name of the environment.", "--confirm", "TEARDOWN_CONFIRM", metavar="NAME"
     ),
     Setting(
-        "log-level", "How much is logged.", "--log-level", "LOG_LEVEL",
+        "log-level", "Lowest level that is logged.", "--log-level", "LOG_LEVEL",
         default="info", parse=_choice_parser("debug", "info", "warn", "error"), metavar="debug|info|warn|error",
     ),
     Setting(
-        "log-format", "How it is logged; text on a terminal, else json.", "--log-format", "LOG_FORMAT",
+        "log-format", "Log format; on a terminal text, otherwise json.", "--log-format", "LOG_FORMAT",
         default="json", parse=_choice_parser("text", "json"), metavar="text|json",
     ),
-    Setting("trace-id", "Trace this run belongs to.", "--trace-id", "TRACE_ID", parse=_hex_parser(32), metavar="HEX"),
-    Setting("span-id", "Span this run belongs to.", "--span-id", "SPAN_ID", parse=_hex_parser(16), metavar="HEX"),
+    Setting("trace-id", "Trace ID of this run.", "--trace-id", "TRACE_ID", parse=_hex_parser(32), metavar="HEX"),
+    Setting("span-id", "Span ID of this run.", "--span-id", "SPAN_ID", parse=_hex_parser(16), metavar="HEX"),
     Setting(
-        "traceparent", "Both, as W3C writes them.", "--traceparent", "TRACEPARENT",
+        "traceparent", "Trace and span as a W3C traceparent.", "--traceparent", "TRACEPARENT",
         parse=_parse_traceparent, metavar="TEXT",
     ),
     Setting(
@@ -173,7 +175,7 @@ SETTINGS = (
         parse=_parse_port, metavar="PORT",
     ),
     Setting(
-        "metrics-address", "Address to serve them on; in a pod 0.0.0.0.", "--metrics-address", "METRICS_ADDRESS",
+        "metrics-address", "Address to serve metrics on; in a pod 0.0.0.0.", "--metrics-address", "METRICS_ADDRESS",
         default="127.0.0.1", metavar="ADDRESS",
     ),
     Setting(
@@ -198,7 +200,7 @@ SETTINGS = (
         "ARGOCD_AUTH_TOKEN_PATH", metavar="FILE",
     ),
     Setting(
-        "health-checks", "Directory with health checks of your own.", "--health-checks",
+        "health-checks", "Directory with your own health checks.", "--health-checks",
         default="/config/health", metavar="DIRECTORY",
     ),
 )  # fmt: skip

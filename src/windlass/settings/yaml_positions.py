@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -12,6 +13,7 @@ import yaml
 from windlass.core.platform.model.suggestions import did_you_mean
 from windlass.errors import InvalidInput
 from windlass.kube import yaml_documents
+from windlass.printable_text import one_line
 from windlass.settings.problems import SettingsProblem, problem_from_error
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 FieldPath = tuple[str | int, ...]
+MAX_NAME = 100  # characters of an invalid name that are shown
 
 _Loader: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -62,10 +65,12 @@ class YamlPositions:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile(Generic[Model]):
-    """The content of a valid file, with the positions of its values."""
+    """The content of a file, with the positions of its values."""
 
     model: Model
     positions: YamlPositions
+    problems: tuple[SettingsProblem, ...] = ()
+    """Unknown fields, which the model leaves out, so that the rest of the file can be checked as well."""
 
 
 def parse_file(content: bytes, source: str, model: type[Model]) -> ParsedFile[Model] | list[SettingsProblem]:
@@ -79,15 +84,25 @@ def parse_file(content: bytes, source: str, model: type[Model]) -> ParsedFile[Mo
     try:
         return ParsedFile(model.model_validate(value), positions)
     except pydantic.ValidationError as errors:
-        schema = model.model_json_schema()
-        details = errors.errors(include_url=False)
-        return [
-            _problem(error, positions, schema)
-            for error in sorted(details, key=lambda error: positions.position(error["loc"]))
-        ]
+        details = sorted(errors.errors(include_url=False), key=lambda each: positions.position(each["loc"]))
+    schema = model.model_json_schema()
+    problems = [_problem(each, positions, schema) for each in details]
+    if any(each["type"] != "extra_forbidden" for each in details):
+        return problems
+    for each in details:
+        _remove_field(value, tuple(each["loc"]))
+    return ParsedFile(model.model_validate(value), positions, tuple(problems))
 
 
-def _problem(error: ErrorDetails, positions: YamlPositions, schema: Mapping[str, Any]) -> SettingsProblem:
+def _remove_field(value: Any, path: FieldPath) -> None:
+    for part in path[:-1]:
+        value = value[part]
+    value.pop(path[-1], None)  # aliases share one mapping, from which it may be gone
+
+
+def _problem(  # noqa: PLR0911 - one return per type of error
+    error: ErrorDetails, positions: YamlPositions, schema: Mapping[str, Any]
+) -> SettingsProblem:
     path = tuple(error["loc"])
     name = ".".join(map(str, path))
     location = positions.location(path)
@@ -100,6 +115,10 @@ def _problem(error: ErrorDetails, positions: YamlPositions, schema: Mapping[str,
             return SettingsProblem(location, f"{name} is missing")
         case "model_type" | "dict_type":
             return SettingsProblem(location, f"{name} must be a mapping" if name else "must be a mapping")
+        case "string_pattern_mismatch":
+            return SettingsProblem(location, *_name_problem(name, str(error["input"])))
+        case "string_too_short":
+            return SettingsProblem(location, f"{name} must not be empty")
         case "string_type" if isinstance(error["input"], bool | int | float):
             return SettingsProblem(
                 location, f"{name} must be a text", "put it in quotes: bare, YAML reads it as something else"
@@ -107,6 +126,13 @@ def _problem(error: ErrorDetails, positions: YamlPositions, schema: Mapping[str,
         case _:
             message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             return SettingsProblem(location, f"{name} {message}" if name else message)
+
+
+def _name_problem(field: str, value: str) -> tuple[str, str]:
+    """Problem and hint for a name that does not match the pattern of names."""
+    valid = re.sub("[^a-z0-9.-]+", "-", value[:MAX_NAME].lower()).strip("-.")
+    what = f"{field} {one_line(value[:MAX_NAME])!r} is not a name: use lower-case letters, digits, '-' and '.'"
+    return what, f"try {valid!r}" if valid else ""
 
 
 def _known_fields(schema: Mapping[str, Any], path: FieldPath) -> list[str]:

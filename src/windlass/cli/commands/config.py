@@ -8,6 +8,7 @@ import click
 
 from windlass.cli.options import output_format_option, setting_options
 from windlass.cli.printed_lines import print_text
+from windlass.errors import InvalidInput
 from windlass.settings.requirements import ACTIONS
 from windlass.settings.variables import SETTINGS
 
@@ -17,12 +18,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @setting_options(*(setting.name for setting in SETTINGS if setting.option))
-@click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require what this action needs.")
+@click.option("--for", "action", type=click.Choice(ACTIONS), help="Also require the settings that this action needs.")
 @output_format_option
 @click.pass_obj
 def config(source: SettingsSource, /, action: str | None, form: str, **options: Any) -> None:
-    """Show every effective value and where it came from; secrets are masked."""
+    """Show every effective setting and where it comes from.
+
+    Secrets are masked.
+    """
     from windlass.cli.views import settings as settings_views  # noqa: PLC0415
 
-    values = source.settings(options, action or "").effective_values
+    try:
+        values = source.settings(options, action or "").effective_values
+    except InvalidInput:
+        print_text(settings_views.text(source.readable_values(options)))  # what is set helps to find what is wrong
+        raise
     print_text(settings_views.document(values) if form == "json" else settings_views.text(values))

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--out", default="windlass-demo", show_default=True, metavar="DIRECTORY", help="For files and reports.")
+@click.option(
+    "--out", default="windlass-demo", show_default=True, metavar="DIRECTORY", help="Directory for files and reports."
+)
 @click.pass_obj
 def demo(source: SettingsSource, /, out: str) -> None:
-    """Show a platform's life in a minute, on a sandbox of its own; every command is one that you could type.
+    """Deploy, break, fix and remove a platform on a sandbox.
 
-    Exit codes: 0 each chapter did what it says, 1 one did not.
+    It takes about a minute, and prints each command that it runs.
+
+    Exit codes: 0 every step gave the expected result, 1 one did not.
     """
     from windlass.cli import demo_steps  # noqa: PLC0415 - loads pydantic and the simulation
 

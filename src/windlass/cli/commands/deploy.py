@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 @setting_options("dag", "environment-file", "health-checks", "secrets", "argocd-token", *TELEMETRY_SETTINGS)
 @report_options
 @take_over_option
-@click.option("--plan", metavar="FILE", help="Do exactly what this plan says, or refuse because the cluster has moved.")
+@click.option("--plan", metavar="FILE", help="Do exactly what this plan says; refuse if the cluster has changed since.")
 @click.pass_obj
 def deploy(source: SettingsSource, /, take_over: bool, plan: str | None, **options: Any) -> int:
-    """Raise the platform: every application in order, each behind its health gate. What is right is not touched.
+    """Deploy the platform in dependency order.
 
-    Run it again after a failure: it goes on from where it was. The report goes to stdout, the log to stderr.
+    Each application is synced when all its dependencies are healthy. Applications that need no change are skipped, so
+    that a rerun after a failure continues. The report goes to stdout, the log to stderr.
 
-    Exit codes: 0 all is healthy, 1 nothing is or the run could not begin, 2 something failed, 4 out of time.
+    Exit codes: 0 everything is healthy, 1 nothing is or the run could not start, 2 something failed, 4 timeout.
     """
     from windlass.cli import plan_files, plan_session, report_output, run_session, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415

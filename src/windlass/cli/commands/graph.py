@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     type=click.Choice(["text", "mermaid", "dot", "svg"]),
     default="text",
     show_default=True,
-    help="Of the output.",
+    help="Output format.",
 )
 @click.pass_obj
 def graph(source: SettingsSource, /, form: str, **options: Any) -> None:
-    """Show what waits for what: waves as text, or the graph as mermaid, dot or svg."""
+    """Show the dependency graph of the platform.
+
+    As text, in waves of applications that can start together, or as mermaid, dot or svg.
+    """
     from windlass.cli.views import graph as graph_views  # noqa: PLC0415
 
     settings = source.settings(options)

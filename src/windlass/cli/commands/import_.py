@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 @click.command("import")
 @setting_options("kubeconfig", "context", "in-cluster", "timeout")
-@click.option("--out", metavar="FILE", help="Where to write it, instead of to the output.")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--out", metavar="FILE", help="File to write to, instead of stdout.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.pass_obj
 def import_(source: SettingsSource, /, out: str | None, force: bool, **options: Any) -> None:
-    """Write a platform file from a live Argo CD. Reads only.
+    """Write a platform file from a live Argo CD.
+
+    Reads only.
 
     Stacks come from parents, ApplicationSets and projects, order from sync waves, RollingSync steps and the annotation
     windlass.dev/depends-on. Comments say where each dependency came from: read it before you use it.

@@ -26,15 +26,17 @@ REQUIRED_SETTINGS = {"deploy": "deploy", "teardown": "validate"}
     "--action", type=click.Choice(["deploy", "teardown"]), default="deploy", show_default=True, help="What to plan."
 )
 @click.option("--out", metavar="FILE", help="Also write the plan here, for `deploy --plan` and `teardown --plan`.")
-@click.option("--refresh", is_flag=True, help="Have Argo CD compare again first; this is the only write.")
+@click.option("--refresh", is_flag=True, help="Request a comparison from Argo CD first; this is the only write.")
 @click.option("--diff", is_flag=True, help="List the fields of objects that change; needs a token of Argo CD.")
 @delete_foreign_option
 @report_options
 @click.pass_obj
 def plan(source: SettingsSource, /, action: str, out: str | None, **options: Any) -> int:
-    """Show what would be done, in which order, why, and how long it takes. Only --refresh writes.
+    """Show what a deploy or a teardown would do.
 
-    Exit codes: 0 it could be done, 1 something outside the scope stands in the way.
+    In which order, why, and how long it takes. Only --refresh writes.
+
+    Exit codes: 0 it could be done, 1 something outside the scope prevents it, 2 part of it could be done.
     """
     from windlass.cli import plan_files, plan_session, report_output, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.reporting.reports import Action  # noqa: PLC0415

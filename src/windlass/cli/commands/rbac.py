@@ -43,9 +43,10 @@ def rbac(
     api_groups: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Print the rights that an action needs, as YAML for kubectl apply; no cluster is needed.
+    """Print the RBAC rights that an action needs.
 
-    The platform file and the mounted health checks say which namespaces and kinds are read.
+    As YAML for kubectl apply; no cluster is needed. The platform file and the mounted health checks determine which
+    namespaces and kinds are read.
     """
     from windlass.core.platform.model.applications import ApplicationRef  # noqa: PLC0415
     from windlass.core.platform.permissions import (  # noqa: PLC0415

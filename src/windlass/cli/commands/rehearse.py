@@ -15,24 +15,31 @@ if TYPE_CHECKING:
 
 @click.command()
 @setting_options("dag", "scope", "environment-file", "timeout")
-@click.option("--fail", multiple=True, metavar="APP", help="Let this one fail; may be given several times.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all chance.")
+@click.option("--fail", multiple=True, metavar="APP", help="Application that fails. Repeatable.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed for random choices; the same seed gives the same run.",
+)
 @click.option(
     "--spread",
     type=click.IntRange(0, 100),
     default=0,
     metavar="PERCENT",
-    help="Let each take up to so much shorter or longer than expected.",
+    help="Vary each duration by up to ±PERCENT.",
 )
-@click.option("--faults", is_flag=True, help="On a bad day: slow and refused calls, cut watches, untrue health.")
+@click.option("--faults", is_flag=True, help="Inject faults: slow and refused requests, broken watches, false health.")
 @output_format_option
 @click.pass_obj
 def rehearse(source: SettingsSource, /, form: str, **options: Any) -> int:
-    """Deploy the platform file in simulation: order, time, critical path, and what each failure would hold back.
+    """Simulate a deploy of the platform file.
 
-    No cluster is needed or touched: stand-ins become ready after the time that the file expects.
+    Shows order, duration, critical path, and what each failure would block. No cluster is needed: simulated
+    applications become ready after the duration that the file expects.
 
-    Exit codes: 0 it went as asked, with what --fail names failing; 1 something else did not become healthy.
+    Exit codes: 0 all applications became healthy, except those of --fail and their dependents; 1 another did not.
     """
     from windlass.cli.views import rehearsal as rehearsal_views  # noqa: PLC0415
     from windlass.operations import rehearse as rehearse_operation  # noqa: PLC0415 - loads the simulation

@@ -10,7 +10,7 @@ from windlass.cli.printed_lines import print_text
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; a free one unless told.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; by default a free one.")
 @click.option(
     "--kubeconfig",
     metavar="FILE",
@@ -18,13 +18,13 @@ from windlass.cli.printed_lines import print_text
     show_default=True,
     help="Where to write the kubeconfig; removed at the end.",
 )
-@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="How much faster time runs inside.")
+@click.option("--speed", type=click.FloatRange(0.01, 1000), default=1.0, help="Factor by which its time runs faster.")
 @click.option("--programs", is_flag=True, help="Let pods of the image windlass run windlass on this machine.")
 def sandbox(**options: Any) -> None:
-    """Serve an embedded cluster on 127.0.0.1 until interrupted; it forgets everything at its end.
+    """Serve an embedded Kubernetes cluster on 127.0.0.1.
 
-    It has actors that behave like the controllers of Kubernetes and like Argo CD. Every request needs the token that is
-    in the kubeconfig; only health and version are for everybody.
+    It runs until interrupted and keeps nothing. It has simulated controllers of Kubernetes and Argo CD. Every request
+    needs the token that is in the kubeconfig, except for health and version.
     """
     from windlass.cli import sandbox_server  # noqa: PLC0415 - loads the HTTP library
 

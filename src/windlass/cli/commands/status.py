@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @output_format_option
 @click.pass_obj
 def status(source: SettingsSource, /, watch: bool, form: str, **options: Any) -> int:
-    """Show what is healthy, what changes now, what failed and why, and who holds the lock. Reads only.
+    """Show health, changes, failures and who holds the lock.
+
+    Reads only.
 
     No platform file is needed. Exit codes: 0 nothing failed, 1 everything did, 2 something did, 4 out of time; with
     --watch 0 when interrupted.

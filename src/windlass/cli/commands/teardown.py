@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 @delete_foreign_option
 @report_options
 @take_over_option
-@click.option("--plan", metavar="FILE", help="Remove exactly what this plan says, or refuse because something changed.")
+@click.option(
+    "--plan", metavar="FILE", help="Remove exactly what this plan says; refuse if the cluster has changed since."
+)
 @click.pass_obj
 def teardown(source: SettingsSource, /, plan: str | None, take_over: bool, **options: Any) -> int:
-    """Lower the platform: every application in reverse order, each only after all that depends on it is gone.
+    """Remove the platform in reverse dependency order.
 
-    It must be confirmed with the name of the environment. Data is kept unless --pv-policy says otherwise.
+    Each application is removed after all its dependents are gone. It must be confirmed with the name of the
+    environment. Volumes are retained unless --pv-policy says otherwise.
 
     Exit codes: 0 nothing is left, 1 something could not be removed or the run could not begin, 2 something was left
     behind or left alone to spare foreign objects, 4 out of time.

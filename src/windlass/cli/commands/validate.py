@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 @setting_options("kubeconfig", "context", "in-cluster", "environment", "scope", "timeout")
 @setting_options("dag", "environment-file", "health-checks", "secrets", *TELEMETRY_SETTINGS)
 @click.option("--all", "all_", is_flag=True, help="Every Application of the cluster; no platform file is read.")
-@click.option("--strict", is_flag=True, help="Compliance findings end in 2.")
+@click.option("--strict", is_flag=True, help="Exit with 2 if there are compliance findings.")
 @report_options
 @click.pass_obj
 def validate(source: SettingsSource, /, all_: bool, strict: bool, **options: Any) -> int:
-    """Tell whether the platform is healthy, on evidence, and keeps its rules. Reads only.
+    """Check that the platform is healthy and follows its rules.
 
-    Exit codes: 0 all is healthy, 1 something critical is not or nothing is, 2 something else is not, 4 out of time.
+    Reads only.
+
+    Exit codes: 0 everything is healthy, 1 nothing or something critical is not, 2 something else is not, 4 timeout.
     """
     from windlass.cli import report_output, session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.identity import EMBEDDED_PLATFORM  # noqa: PLC0415

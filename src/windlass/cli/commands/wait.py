@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     "--revision",
     multiple=True,
     metavar="REVISION",
-    help="Commit or chart version it must be at; of several sources, that of one, or one for each.",
+    help="Commit or chart version that it must have. With several sources: that of one of them, or one for each.",
 )
 @click.pass_obj
 def wait(source: SettingsSource, /, application: str, revision: tuple[str, ...], **options: Any) -> int:
-    """Wait until an Application is in sync and has shown fresh health. Reads only; no platform file is needed.
+    """Wait until an Application is in sync and healthy.
 
-    Exit codes: 0 healthy, 1 it failed, 4 out of time.
+    Reads only; no platform file is needed.
+
+    Exit codes: 0 healthy, 1 failed, 4 timeout.
     """
     from windlass.cli import session  # noqa: PLC0415 - loads the HTTP library
     from windlass.core.platform.gate_values import Failed, Open, abbreviate  # noqa: PLC0415

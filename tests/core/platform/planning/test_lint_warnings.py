@@ -31,7 +31,7 @@ def test_nothing_at_all() -> None:
 
 def test_a_part_that_is_nothing() -> None:
     found = platform_warnings(platform("a", managed_nodes=frozenset()))
-    assert list(found) == [("", "`only` selects nothing: nothing would ever be done")]
+    assert list(found) == [("", "`only` selects no application")]
 
 
 def test_a_stack_that_stands_alone() -> None:
@@ -39,24 +39,35 @@ def test_a_stack_that_stands_alone() -> None:
     applications = {name: replace(node, stack=name) for name, node in made.applications.items()}
     stacks = tuple(Stack(name, (name,)) for name in applications)
     found = list(platform_warnings(replace(made, stacks=stacks, applications=applications)))
-    assert found == [("", "stack c neither waits for another stack nor is waited for")]
+    assert found == [("", "stack c has no dependency on another stack, and none depends on it")]
 
 
 def test_what_is_expected_to_fail() -> None:
     made = platform("ceph", minutes={"ceph": 11})
-    assert list(platform_warnings(made)) == [("ceph", "ceph is expected to take longer than it may")]
+    assert list(platform_warnings(made)) == [("ceph", "ceph is expected to take longer than its timeouts allow")]
     assert made.expected_durations["ceph"] == timedelta(minutes=11)
+
+
+@pytest.mark.parametrize("changes", [{"health": timedelta()}, {"stability": timedelta(minutes=60)}])
+def test_m15_timeouts_that_no_application_can_keep(changes: dict[str, timedelta]) -> None:
+    made = platform("ceph")
+    node = made.applications["ceph"]
+    timing = replace(node.timing, expected=timedelta(), **changes)
+    made = replace(made, applications={"ceph": replace(node, timing=timing)})
+    assert list(platform_warnings(made)) == [
+        ("ceph", "ceph can never succeed: it must be healthy for longer than its health timeout")
+    ]
 
 
 def test_a_resource_that_nobody_makes() -> None:
     assert list(platform_warnings(platform("ready+"))) == [
-        ("ready", "ready is a resource that waits for nothing: who makes it?")
+        ("ready", "ready is an object without dependencies: which application creates it?")
     ]
 
 
 def test_implied_dependencies() -> None:
     assert list(redundant_dependencies(platform("c: a b; b: a"))) == [
-        ("c", "a", "c waits for a anyway, through others")
+        ("c", "a", "c depends on a already, through other dependencies")
     ]
 
 
@@ -81,5 +92,5 @@ def test_what_syncs_itself_from_a_moving_ref_goes_out_of_order(changes: dict[str
 def test_the_moving_refs_are_named() -> None:
     each = state(is_automated=True, sources=(source("main"), source(NEW), source("1.*", is_chart=True)))
     assert list(automated_sync_warnings(platform("web: db"), snapshot(web=each))) == [
-        ("web", "web syncs itself from 1.*, main, which moves: it may go ahead of what it waits for")
+        ("web", "web syncs automatically from 1.*, main, which can move: it may sync before its dependencies")
     ]

@@ -20,20 +20,22 @@ def platform_warnings(platform: Platform) -> Iterator[LintWarning]:
     if not platform.applications:
         yield "", "the platform has no applications"
     elif not platform.managed_nodes:
-        yield "", "`only` selects nothing: nothing would ever be done"
+        yield "", "`only` selects no application"
     yield from _isolated_stacks(platform)
     for name, application in platform.applications.items():
         timing = application.timing
         if timing.expected > timing.sync + timing.health:
-            yield name, f"{name} is expected to take longer than it may"
+            yield name, f"{name} is expected to take longer than its timeouts allow"
+        if timing.stability > timing.health or not timing.health:
+            yield name, f"{name} can never succeed: it must be healthy for longer than its health timeout"
         if name in platform.resource_nodes and not platform.graph.dependencies[name]:
-            yield name, f"{name} is a resource that waits for nothing: who makes it?"
+            yield name, f"{name} is an object without dependencies: which application creates it?"
 
 
 def redundant_dependencies(platform: Platform) -> Iterator[tuple[str, str, str]]:
     """(name, dependency, message) for each dependency that other dependencies already imply."""
     for name, dependency in platform.graph.implied_edges():
-        yield name, dependency, f"{name} waits for {dependency} anyway, through others"
+        yield name, dependency, f"{name} depends on {dependency} already, through other dependencies"
 
 
 def automated_sync_warnings(platform: Platform, snapshot: Snapshot) -> Iterator[LintWarning]:
@@ -45,7 +47,7 @@ def automated_sync_warnings(platform: Platform, snapshot: Snapshot) -> Iterator[
             refs = ", ".join(
                 sorted({source.target_revision for source in state.sources if source.has_mutable_revision})
             )
-            yield name, f"{name} syncs itself from {refs}, which moves: it may go ahead of what it waits for"
+            yield name, f"{name} syncs automatically from {refs}, which can move: it may sync before its dependencies"
 
 
 def _isolated_stacks(platform: Platform) -> Iterator[LintWarning]:
@@ -62,4 +64,4 @@ def _isolated_stacks(platform: Platform) -> Iterator[LintWarning]:
     if len(populated) > 1:
         for stack in populated:
             if stack not in connected:
-                yield "", f"stack {stack} neither waits for another stack nor is waited for"
+                yield "", f"stack {stack} has no dependency on another stack, and none depends on it"

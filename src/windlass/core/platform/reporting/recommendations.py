@@ -27,6 +27,7 @@ class RunProblem(StrEnum):
     """Problems of a run as a whole, as opposed to the `Reason` of a single application."""
 
     CONFIGURATION_INVALID = "ConfigurationInvalid"
+    SETTINGS_INVALID = "SettingsInvalid"
     CREDENTIALS_INVALID = "CredentialsInvalid"
     RIGHTS_MISSING = "RightsMissing"
     TARGET_NOT_FOUND = "TargetNotFound"
@@ -58,7 +59,11 @@ NO_WORDS: Mapping[str, str] = MappingProxyType({})
 DetectedProblem = RunProblem | Reason | ContainerProblem
 
 CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
-    RunProblem.CONFIGURATION_INVALID: ("Fix the mistakes listed above; nothing was changed.", "windlass lint"),
+    RunProblem.CONFIGURATION_INVALID: ("Nothing was changed. Correct the files named above.", "windlass lint"),
+    RunProblem.SETTINGS_INVALID: (
+        "Nothing was changed. Correct the options or variables named above; this shows the values that are set.",
+        "windlass config",
+    ),
     RunProblem.CREDENTIALS_INVALID: (
         "The cluster rejected the credentials: renew them, and mount or pass the new kubeconfig.",
         "windlass cluster",
@@ -68,7 +73,7 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
         _RIGHTS,
     ),
     RunProblem.TARGET_NOT_FOUND: (
-        "What was asked for is not in this cluster: see what the kubeconfig leads to.",
+        "The cluster does not have it: check which cluster the kubeconfig names.",
         "windlass cluster",
     ),
     RunProblem.ACTION_FAILED: ("Fix {names}, then rerun; {finished} applications are skipped.", _RERUN),
