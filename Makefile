@@ -96,6 +96,7 @@ e2e-build: $(VENV)/ready ## fill the cache of the test bed: real Kubernetes and 
 	$(BIN)/python -m tests.testbed build
 
 e2e: e2e-build ## the tests on the test bed; beds that are killed first, the shared one after
+	WINDLASS_KUBECTL_REQUIRED=1 $(BIN)/pytest -n 2 -q tests/sandbox/test_kubectl.py
 	$(E2E) tests/e2e -m own_bed
 	$(BIN)/python -m tests.testbed run sh -c '$(E2E) tests/e2e -m "not own_bed" && $(BIN)/pytest -n 2 -q tests/contracts'
 

@@ -93,10 +93,12 @@ class Raw:
         return answer.json
 
     @asynccontextmanager
-    async def watch(self, target: str) -> AsyncIterator[Watching]:
+    async def watch(
+        self, target: str, headers: tuple[tuple[str, str], ...] = (("Accept", JSON),)
+    ) -> AsyncIterator[Watching]:
         """A watch of a collection; `target` is its path and query, without `watch=1`."""
         joint = "&" if "?" in target else "?"
-        request = Request("GET", f"{target}{joint}watch=1", (("Accept", JSON),))
+        request = Request("GET", f"{target}{joint}watch=1", headers)
         async with asyncio.timeout(PATIENCE) as opening, self.transport.stream(request) as stream:
             opening.reschedule(None)
             yield Watching(stream)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processes import serving
+from tests.sandbox.controllers.objects import application
 from tests.sandbox.served_sandbox import running_sandbox
+from tests.testbed import gobuild
+from tests.testbed.components import KUBERNETES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KUBECTL = shutil.which("kubectl")
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="no kubectl on PATH")
+BUILT = gobuild.binary(KUBERNETES, "kubectl")
+IS_REQUIRED = "WINDLASS_KUBECTL_REQUIRED" in os.environ  # noqa: TID251 - set by make e2e, which builds kubectl
+KUBECTL = str(BUILT) if BUILT.exists() or IS_REQUIRED else shutil.which("kubectl")
+pytestmark = pytest.mark.skipif(KUBECTL is None, reason="no kubectl: neither built for the test bed nor on PATH")
 
 DEPLOYMENT = """
 apiVersion: apps/v1
@@ -105,13 +113,62 @@ def test_create_apply_scale_roll_out_and_delete(kubectl: Kubectl) -> None:
     assert "deleted" in kubectl("delete", "deployment", "web", "--cascade=foreground", "--timeout=10s")
 
 
-def test_what_comes_as_protobuf_is_read_or_refused_with_a_way_out(kubectl: Kubectl) -> None:
+def test_what_kubectl_create_sends_as_protobuf_is_read(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "a", "--from-literal=x=1")
-    command = ("create", "deployment", "flags", "--image=nginx:1")
+    kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=2", "--port=80")
+    kubectl("create", "job", "once", "--image=busybox", "--", "echo", "hi")
+    kubectl("create", "cronjob", "often", "--image=busybox", "--schedule=* * * * *")
+    kubectl("create", "service", "clusterip", "web", "--tcp=80:8080")
+    kubectl("create", "secret", "generic", "s", "--from-literal=a=b")
+    kubectl("create", "role", "reader", "--verb=get,list", "--resource=pods")
+    kubectl("create", "rolebinding", "reader", "--role=reader", "--user=bob", "--serviceaccount=default:robot")
+    command = "jsonpath={.spec.template.spec.containers[0].command}"
+    assert kubectl("get", "job", "once", "-o", command) == '["echo","hi"]'
+    assert kubectl("get", "service", "web", "-o", "jsonpath={.spec.ports[0].targetPort}") == "8080"
+    assert kubectl("get", "role", "reader", "-o", "jsonpath={.rules[0].verbs}") == '["get","list"]'
+
+
+def test_another_kind_in_protobuf_is_refused_with_a_way_out(kubectl: Kubectl) -> None:
+    command = ("create", "poddisruptionbudget", "few", "--selector=app=x", "--min-available=1")
     refused = kubectl.run(*command)
     assert refused.returncode != 0
-    assert "--dry-run=client -o yaml | kubectl create -f -" in refused.stderr
+    assert "--dry-run=client -o yaml | kubectl create -f -" in " ".join(refused.stderr.split())
     assert "created" in kubectl("create", "-f", "-", given=kubectl(*command, "--dry-run=client", "-o", "yaml"))
+
+
+def columns(text: str) -> list[list[str]]:
+    return [re.split("  +", line.strip()) for line in text.splitlines()]
+
+
+def test_get_shows_the_columns_of_each_kind(kubectl: Kubectl) -> None:
+    kubectl("create", "deployment", "web", "--image=nginx:1", "--replicas=2")
+    kubectl("create", "secret", "generic", "s", "--from-literal=a=b")
+    kubectl("create", "-f", "-", given=POD)
+    kubectl("wait", "--for=condition=Available", "deployment/web", "--timeout=20s")
+    kubectl("wait", "--for=condition=Ready", "pod/alone", "--timeout=20s")
+    head, row = columns(kubectl("get", "deployment", "web"))
+    assert head == ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]
+    assert row[:-1] == ["web", "2/2", "2", "2"]
+    head, row = columns(kubectl("get", "pod", "alone", "-o", "wide"))
+    assert head[:5] + head[-2:] == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "NOMINATED NODE", "READINESS GATES"]
+    assert row[:4] == ["alone", "1/1", "Running", "0"]
+    assert columns(kubectl("get", "secret", "s", "--no-headers"))[0][:3] == ["s", "Opaque", "1"]
+    assert columns(kubectl("get", "pods", "--all-namespaces"))[0][:3] == ["NAMESPACE", "NAME", "READY"]
+
+
+def test_applications_show_sync_and_health_and_a_fast_cluster_shows_ages(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    with serving(path, "--speed", "50"):
+        kubectl = Kubectl(tmp_path, path.read_text())
+        kubectl("apply", "-f", "-", given=json.dumps(application("web")))
+        kubectl("wait", "--for=jsonpath={.status.health.status}", "application/web", "-n", "argocd", "--timeout=20s")
+        head, row = columns(kubectl("get", "applications", "-n", "argocd"))
+        ages = [line[-1] for line in columns(kubectl("get", "namespaces", "--no-headers"))]
+    assert head == ["NAME", "SYNC STATUS", "HEALTH STATUS"]
+    assert row[0] == "web"
+    assert len(row) == 3
+    assert ages
+    assert all(re.fullmatch("([0-9]+[smhd])+", age) for age in ages), ages
 
 
 def test_server_side_apply_tells_of_a_conflict(kubectl: Kubectl) -> None:

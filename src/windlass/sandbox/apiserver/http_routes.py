@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -15,6 +16,7 @@ from windlass.sandbox.apiserver.access import rbac
 from windlass.sandbox.apiserver.access.authentication import impersonated_user
 from windlass.sandbox.apiserver.objects import patches
 from windlass.sandbox.apiserver.objects.kinds import ServedKind
+from windlass.sandbox.apiserver.objects.tables import build_table, wants_table
 from windlass.sandbox.apiserver.requests import ANONYMOUS, READ_VERBS, ApiRequest, RequestOptions
 from windlass.sandbox.apiserver.store import StoredObject
 from windlass.sandbox.apiserver.watches import ServedWatch
@@ -99,8 +101,13 @@ async def handle(
         result = await server.perform(parsed)
     except StatusError as error:
         return error_response(error)
+    as_table = parsed.verb in READ_VERBS and not parsed.subresource and wants_table(headers.get("Accept", ""))
     if isinstance(result.item, ServedWatch):
-        return HttpResponse(result.code, JSON_HEADERS, watch=result.item, stream=server.watch_lines(result.item))
+        lines = server.watch_lines(result.item)
+        stream = _table_lines(server, parsed, lines) if as_table else lines
+        return HttpResponse(result.code, JSON_HEADERS, watch=result.item, stream=stream)
+    if as_table:
+        return _table_response(server, parsed, result)
     return _success_response(parsed.kind, result)
 
 
@@ -279,6 +286,32 @@ def _success_response(kind: ServedKind, result: ApiResult) -> HttpResponse:
         return HttpResponse(result.code, headers, msgspec.json.encode(item))
     assert isinstance(item, str)
     return HttpResponse(result.code, (("Content-Type", "text/plain"),), item.encode())
+
+
+def _table_response(server: ApiServer, request: ApiRequest, result: ApiResult) -> HttpResponse:
+    found = msgspec.json.decode(_success_response(request.kind, result).body)
+    items = found["items"] if request.verb == "list" else [found]
+    version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    meta = found["metadata"] if request.verb == "list" else version
+    table = build_table(request.kind, items, meta, server.clock.now(), request.extra.get("includeObject", "Metadata"))
+    return HttpResponse(result.code, JSON_HEADERS, msgspec.json.encode(table))
+
+
+async def _table_lines(
+    server: ApiServer, request: ApiRequest, chunks: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """The events of a watch with a Table of one row instead of each object; only the first one defines the columns."""
+    include, headers = request.extra.get("includeObject", "Metadata"), True
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            for line in chunk.splitlines():
+                event = msgspec.json.decode(line)
+                if event["type"] in {"ADDED", "MODIFIED", "DELETED"}:
+                    item, now = event["object"], server.clock.now()
+                    meta = {"resourceVersion": item["metadata"]["resourceVersion"]}
+                    event["object"] = build_table(request.kind, [item], meta, now, include, headers=headers)
+                    headers = False
+                yield msgspec.json.encode(event) + b"\n"
 
 
 def _escape_quotes(text: str) -> str:

@@ -26,6 +26,12 @@ STRING_SCHEMA = {"type": "string"}
 SOURCE_SCHEMA = _object_schema(repoURL=STRING_SCHEMA)
 TEMPLATE_SCHEMA = _object_schema(metadata=_object_schema(name=STRING_SCHEMA), spec=OPEN_SCHEMA)
 SOURCES_SCHEMA = {"type": "array", "items": SOURCE_SCHEMA}
+APPLICATION_COLUMNS = [
+    {"name": "Sync Status", "type": "string", "jsonPath": ".status.sync.status"},
+    {"name": "Health Status", "type": "string", "jsonPath": ".status.health.status"},
+    {"name": "Revision", "type": "string", "jsonPath": ".status.sync.revision", "priority": 10},
+    {"name": "Project", "type": "string", "jsonPath": ".spec.project", "priority": 10},
+]
 KINDS = (
     (
         "Application",
@@ -47,5 +53,7 @@ def build_crds() -> list[Body]:
         fields = {"spec": spec, "status": OPEN_SCHEMA, **({"operation": OPEN_SCHEMA} if kind == "Application" else {})}
         names = {"kind": kind, "shortNames": short_names}
         crd = object_builders.build_crd(f"{GROUP}/v1alpha1", names, fields, status=kind == "ApplicationSet")
+        if kind == "Application":
+            crd["spec"]["versions"][0]["additionalPrinterColumns"] = APPLICATION_COLUMNS
         crds.append(crd)
     return crds

@@ -55,6 +55,7 @@ def served_kinds(definition: Body) -> Iterator[ServedKind]:
             scale=_parse_scale_paths(scale) if scale else None,
             is_custom=True,
             openapi_schema=openapi_schema,
+            printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
         )
 
 

@@ -47,6 +47,8 @@ class ServedKind:
     schema: SchemaNode = field(default=OPEN_SCHEMA, compare=False)
     scale: ScalePaths | None = None
     is_custom: bool = False
+    printer_columns: tuple[dict[str, Any], ...] = field(default=(), compare=False)
+    """The columns of a custom kind that `kubectl get` shows."""
     openapi_schema: dict[str, Any] | None = field(default=None, compare=False)
     """The schema from the CustomResourceDefinition, for OpenAPI documents."""
 
