@@ -283,7 +283,7 @@ def tested(folder: Path, test: str) -> str:
     environ = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: TID251 - for a process
     if test.startswith(SEEDS):
         dimensions, _, seed = test.partition("@")
-        only = [f"--only={name}" for name in dimensions.split(":")[1:]]
+        only = [f"--only={name}" for name in dimensions.split(":")[1:] if name]
         known = _output(["-m", "tests.simulation", seed, *only], folder, environ) if seed else ""
         words = ["-m", "tests.simulation", "--until-wrong", "--seeds", str(MAX_SEEDS), *only]
         return known or _output(words, folder, environ)
