@@ -124,7 +124,7 @@ def makespans() -> Iterator[Figure]:
         "executor.requests_per_node", requests, "", "", f"a first deploy of {nodes} applications, virtual time"
     )
     by_waves = makespan(waves) / makespan(free)
-    yield figure("executor.makespan.barrier.ratio", by_waves, "x", "", "`barrier: wave` takes so many times as long")
+    yield figure("executor.makespan.barrier.ratio", by_waves, "x", "", "`barrier: wave` takes this many times as long")
 
 
 def settled(name: str) -> dict[str, Any]:

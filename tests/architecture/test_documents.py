@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = sorted(path.parent for path in (ROOT / "src/windlass").rglob("__init__.py"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")] + sorted(
+DOCUMENTS = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     (ROOT / "docs").rglob("*.md")
 )
 
@@ -32,10 +32,34 @@ def test_each_make_target_that_a_document_names_exists(document: Path) -> None:
     assert set(re.findall(r"`make ([a-z0-9-]+)", document.read_text())) <= TARGETS
 
 
+def links(document: Path) -> list[tuple[Path, str]]:
+    """The file and the anchor of each relative link."""
+    targets = re.findall(r"\]\(([^):]+)\)", document.read_text())
+    split = [target.partition("#") for target in targets]
+    return [((document.parent / name).resolve() if name else document, anchor) for name, _, anchor in split]
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors that GitHub makes from headings."""
+    prose = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_each_link_to_a_file_leads_somewhere(document: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+def test_each_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for target, anchor in links(document):
+        assert target.exists(), target
+        assert not anchor or anchor in anchors(target), f"{target.name}#{anchor}"
+
+
+def test_each_page_is_reachable_from_the_index() -> None:
+    seen, waiting = set[Path](), [ROOT / "docs/README.md"]
+    while waiting:
+        page = waiting.pop()
+        seen.add(page)
+        waiting += {target for target, _ in links(page) if target.suffix == ".md"} - seen
+    assert set((ROOT / "docs").rglob("*.md")) <= seen
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

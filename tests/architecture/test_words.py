@@ -23,10 +23,10 @@ BANNED = {
     r"lowers? (it|the platform)|rais(e|es|ed|ing) (it|the platform|a platform)": "remove, deploy",
     r"by heart|a word on|has the last word|held to": "say what happens",
 }
-NAMES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/README.md", "docs/reference.md", "docs/comparison.md")
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path
-    for path in (*(ROOT / name for name in NAMES), *sorted((ROOT / "docs/decisions").rglob("*.md")))
+    for path in (*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").rglob("*.md")))
 }
 
 
