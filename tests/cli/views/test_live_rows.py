@@ -41,7 +41,7 @@ def test_a_whole_screen() -> None:
         "running 2  (age/expected, what it waits for)",
         "  db     1:00/5:00  Progressing: 1 of 3 replicas are ready",
         "  vault  0:40/1:00  try 2  started",
-        "waiting 2  (next first, and for whom)",
+        "waiting 2  (next first, and what each waits for)",
         "  api  db, vault",
         "  ui   api",
         "noticed",

@@ -227,7 +227,7 @@ def _waiting_section(state: LiveState, forecast: Forecast, width: int) -> Sectio
         for name, waits_for in zip(first, dependencies, strict=True)
     )
     return Section(
-        (StyledText(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and for whom)")), len(names), lines
+        (StyledText(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and what each waits for)")), len(names), lines
     )
 
 
