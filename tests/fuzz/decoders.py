@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tests.kube.scripted_server import ScriptedServer
+from windlass.argo.argocd_server import ArgoCdServer, NotRendered
 from windlass.argo.cd.applications import Application
 from windlass.cli.plan_files import parse_plan
+from windlass.core.platform.planning.object_changes import RenderedApplication, desired_objects, object_changes
 from windlass.errors import InvalidInput, WindlassError
 from windlass.kube import yaml_documents
 from windlass.kube.api_errors import Conflict, KubeError, error_from_status, parse_status
@@ -85,6 +87,24 @@ def _decode_application(content: bytes) -> object:
     return _ask(content, get)
 
 
+def _decode_argocd_objects(content: bytes) -> object:
+    """With what a plan makes of the answer: each object once in git as it is live, once as it is predicted."""
+
+    async def compare(reader: KubeReader) -> list[str]:
+        found = await ArgoCdServer(reader, "argocd", "token").compared_objects(("argocd", "a"))
+        manifests = [
+            tuple(filter(None, states)) for states in zip(*((o.live, o.predicted) for o in found), strict=True)
+        ]
+        current, planned = manifests or ((), ())
+        rendered = RenderedApplication(current, planned, found, "web")
+        return [str(change.effect) for change in object_changes(desired_objects(rendered), Redactor().message)]
+
+    try:
+        return _ask(content, compare)
+    except RecursionError:  # a plan shows it as a line, too
+        return "nested too deeply"
+
+
 def _decode_exec_credential(content: bytes) -> object:
     plugin = ExecPlugin("login", EXEC_VERSION, "fuzz")
     credentials = ExecPluginCredentials(plugin, Connection("https://k", "fuzz"), Clock())
@@ -113,6 +133,7 @@ DECODERS: dict[str, Decoder] = {
     "watch": (_decode_watch, KubeError),
     "watch-of-anything": (_decode_watch_of_anything, KubeError),
     "application": (_decode_application, KubeError),
+    "argocd-objects": (_decode_argocd_objects, NotRendered),
     "exec-credential": (_decode_exec_credential, KubeError),
     "plan": (_decode_plan, InvalidInput),
     "lua-answer": (_decode_lua_answer, BrokenAnswer),

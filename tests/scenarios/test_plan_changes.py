@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.invariants.clusters import Stage, staged
+from tests.invariants.clusters import ENVIRONMENT, Stage, staged
 from tests.simulation.scenarios import newer, told
 
 if TYPE_CHECKING:
@@ -123,6 +123,26 @@ def test_a_new_application_and_changed_sources_are_told_apart(stage: Stage) -> N
     [definition] = changes["b"]["objects"]
     assert [field["path"] for field in definition["fields"]] == ["spec.syncPolicy"]
     assert changes["a"]["effect"] == "pin"
+
+
+def test_a_root_that_is_written_first_is_rendered_at_its_new_commit(stage: Stage) -> None:
+    """The plan has no sync of its children, because their definition changes only with the root."""
+    commit = stage.witness.commits[-1]
+    stage.write("environment.yaml", ENVIRONMENT.replace("gitRevision: main", f"gitRevision: {commit}"))
+    done = stage.windlass("plan", *stage.files, "--diff", environ=token_of(stage))
+    assert "after the root is written: 1 changes, 2 only move their pin" in done.stdout, done.output
+    assert "    update ConfigMap default/b\n      data.value: 1 -> 2\n" in done.stdout
+    without = stage.windlass("plan", *stage.files)
+    assert "after the root is written: which objects change is not known for 3" in without.stdout, without.output
+    assert "a, b, c: not known; known only after argocd/platform-root is updated" in without.stdout
+
+
+def test_a_root_with_other_parameters_cannot_be_rendered_before_it_is_written(stage: Stage) -> None:
+    stage.write("environment.yaml", ENVIRONMENT.replace("example.org", "other.test"))
+    changes = planned(stage, environ=token_of(stage))["changes"]
+    assert {(each["effect"], each["detail"]) for each in changes} == {
+        ("unknown", "known only after argocd/platform-root is updated")
+    }
 
 
 @pytest.mark.parametrize(

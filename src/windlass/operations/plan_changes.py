@@ -65,6 +65,7 @@ async def find_changes(
 ) -> PlannedChanges:
     """What the syncs of the plan change. An Application of which that is not known is a line, not an error."""
     steps = [step for step in planned.plan.steps if step.verb is Verb.SYNC]
+    steps += _steps_after_root(cluster, planned, applications)
     if not steps:
         return PlannedChanges()
     problem, server = "" if request.token is None else token_problem(request.token), None
@@ -78,6 +79,18 @@ async def find_changes(
         return PlannedChanges(found, (f"the token of Argo CD is not used: {problem}", ONLY_COMPARISON))
     notices = [ONLY_COMPARISON] if server is None and _is_incomplete(found, shows_fields=request.shows_fields) else []
     return PlannedChanges(found, (*notices, *filter(None, [finder.failure])))
+
+
+def _steps_after_root(cluster: ObservedCluster, planned: PlannedRun, applications: ApplicationsByKey) -> list[Step]:
+    """The nodes that a plan does not sync yet, because only the root that is written first changes their definition."""
+    root = (cluster.argocd_namespace, root_application.NAME)
+    if planned.root_manifest is None or root not in applications:
+        return []
+    waiting = [step.name for step in planned.plan.steps if step.verb is Verb.AWAIT]
+    parents, states = planned.snapshot.parents, planned.snapshot.states
+    names = [name for name in sorted((*planned.plan.unchanged, *waiting)) if name in parents and name in states]
+    children = [name for name in names if (parents[name].namespace, parents[name].name) == root]
+    return [Step(name, Verb.SYNC, planned.root_change, ()) for name in children]
 
 
 def _is_incomplete(changes: Collection[ApplicationChange], *, shows_fields: bool) -> bool:
@@ -100,6 +113,8 @@ class _ChangeFinder:
     _children: dict[str, dict[ObjectKey, DesiredObject] | NotRendered] = field(default_factory=dict)
     """By parent: the Applications that it defines."""
     _found: dict[str, ApplicationChange] = field(default_factory=dict)
+    _undisturbed: set[str] = field(default_factory=set)
+    """Nodes whose definition stays as it is although the root is written; they are not synced."""
 
     async def find(self, steps: list[Step]) -> tuple[ApplicationChange, ...]:
         try:
@@ -109,14 +124,15 @@ class _ChangeFinder:
             self.failure = self.failure or f"Argo CD did not render all applications within {MAX_SECONDS:g} s"
         except NoArgoCdServer as error:
             self.failure = f"{error.what}; {error.hint}" if error.hint else error.what
-        return tuple(self._found.get(step.name) or self._known_change(step) for step in steps)
+        changes = (self._found.get(step.name) or self._known_change(step) for step in steps)
+        return tuple(change for change in changes if change.name not in self._undisturbed)
 
     async def _render_all(self, steps: list[Step]) -> None:
         if self.server is None:
             return
         for step in steps:
             if parent := self._defining_parent(step):
-                await self._read_children(self.server, parent, step.revisions)
+                await self._read_children(self.server, parent)
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
         async def render(step: Step, server: ArgoCdServer) -> None:
@@ -132,7 +148,10 @@ class _ChangeFinder:
         if self._application(step) is None or step.name in self.planned.plan.outdated_parents:
             return
         try:
-            self._found[step.name] = await self._rendered_change(step, server)
+            if self._stays(step):
+                self._undisturbed.add(step.name)
+            else:
+                self._found[step.name] = await self._rendered_change(step, server)
         except NotRendered as error:
             self._found[step.name] = ApplicationChange(step.name, Effect.UNKNOWN, error.what)
         except RecursionError:
@@ -153,17 +172,22 @@ class _ChangeFinder:
         parent = self.planned.snapshot.parents.get(step.name)
         if parent is None or self._application(step) is None or step.name in self.planned.plan.outdated_parents:
             return None
-        is_rewritten = bool(self.planned.root_change) and parent.name == root_application.NAME
-        return parent if parent.updates_child or (is_rewritten and step.revisions == parent.revisions) else None
+        return parent if parent.updates_child or self._is_rewritten(parent) else None
 
-    async def _read_children(self, server: ArgoCdServer, parent: ParentApplication, revisions: tuple[str, ...]) -> None:
-        """Read what the parent makes of its children at these revisions."""
+    def _is_rewritten(self, parent: ParentApplication) -> bool:
+        """Whether the run writes this Application first: it is the root, and another one is wanted."""
+        root = (self.cluster.argocd_namespace, root_application.NAME)
+        return self.planned.root_manifest is not None and (parent.namespace, parent.name) == root
+
+    async def _read_children(self, server: ArgoCdServer, parent: ParentApplication) -> None:
+        """Read what the parent makes of its children at the revisions that it will have."""
         if str(parent) in self._children:
             return
         key = (parent.namespace, parent.name)
         try:
             if parent.kind != APPLICATIONS.kind or key not in self.applications:
                 raise NotRendered(LATER.format(parent))
+            revisions = self._written_root_revision(key) if self._is_rewritten(parent) else parent.revisions
             rendered = await self._render(server, key, revisions)
         except NotRendered as error:
             self._children[str(parent)] = error
@@ -171,6 +195,16 @@ class _ChangeFinder:
         self._children[str(parent)] = {
             each.key[1:]: each for each in object_changes.desired_objects(rendered) if each.key[0] == CHILD_KIND
         }
+
+    def _written_root_revision(self, key: ObjectKey) -> tuple[str, ...]:
+        """The revision of the root that is written. Argo CD cannot render it if more of its source changes."""
+        spec, manifest = self.applications[key].spec, self.planned.root_manifest
+        live = (spec.source if spec else None) or {}
+        wanted = manifest["spec"]["source"] if manifest else {}
+        others = ({k: v for k, v in each.items() if k != "targetRevision" and v} for each in (live, wanted))
+        if next(others) != next(others):
+            raise NotRendered(LATER.format("/".join(key)))
+        return (str(wanted["targetRevision"]),)
 
     async def _render(self, server: ArgoCdServer, key: ObjectKey, revisions: tuple[str, ...]) -> RenderedApplication:
         application = self.applications[key]
@@ -205,6 +239,14 @@ class _ChangeFinder:
         effect = Effect.CHANGES if objects else Effect.PIN if moves else Effect.NONE
         return ApplicationChange(step.name, effect, _secrets_note(rendered), objects, is_truncated)
 
+    def _stays(self, step: Step) -> bool:
+        """Whether a node that the plan does not sync yet keeps its definition when the root is written."""
+        parent = self._defining_parent(step)
+        if step.revisions or parent is None:
+            return False
+        child = self._child(parent, self._key(step.name))
+        return bool(child.desired == child.live)
+
     def _is_application(self, name: str) -> bool:
         return isinstance(self.planned.platform.applications[name].target, ApplicationRef)
 
@@ -237,7 +279,10 @@ class _ChangeFinder:
             return ApplicationChange(step.name, Effect.UNKNOWN, detail)
         state = application.state
         is_compared = state.revisions == step.revisions and not state.comparison_problem
-        if self._defining_parent(step) or not is_compared:
+        parent = self._defining_parent(step)
+        if parent and self._is_rewritten(parent):
+            return ApplicationChange(step.name, Effect.UNKNOWN, LATER.format(parent))
+        if parent or not is_compared:
             return ApplicationChange(step.name, Effect.UNKNOWN, "Argo CD has not compared it at the planned revision")
         rows = out_of_sync_resources(application, exclude=())
         objects, is_truncated = object_changes.limited_objects(map(_out_of_sync, rows))

@@ -148,8 +148,11 @@ def _planned_steps_text(report: Report) -> str:
         numbers[_STEP_WORDS[step.verb]] = numbers.get(_STEP_WORDS[step.verb], 0) + 1
     unchanged = report.summary.counts.get(str(Result.UNCHANGED), 0)
     parts = [f"{number} {words}" for words, number in (*numbers.items(), ("unchanged", unchanged)) if number]
-    if changes := changes_summary(report.changes):
+    synced = {step.name for step in report.steps if step.verb == "sync"}
+    if changes := changes_summary(each for each in report.changes if each.name in synced):
         parts = [f"{part} ({changes})" if part.endswith(_STEP_WORDS["sync"]) else part for part in parts]
+    if changes := changes_summary(each for each in report.changes if each.name not in synced):
+        parts.append(f"after the root is written: {changes}")
     if report.steps and report.metrics.estimated is not None:
         parts.append(f"about {format_duration(report.metrics.estimated)}")
     return ", ".join(parts) or "nothing in scope"
