@@ -315,10 +315,10 @@ async def patched_root(w: World, change: dict[str, Any]) -> None:
     ("change", "told"),
     [
         ({"syncPolicy": {"automated": {"prune": True}}}, "automated sync was switched on"),
-        ({"project": "other"}, "its project is other, wanted is default"),
+        ({"project": "other"}, "project other -> default"),
         ({"destination": {"namespace": "elsewhere"}}, "its destination differs"),
         ({"sources": [{"repoURL": URL, "path": "web", "targetRevision": "main"}]}, "it has several sources"),
-        ({"source": {"directory": {"recurse": True}}}, "its directory differs"),
+        ({"source": {"directory": {"recurse": True}}}, "recurse other values -> nothing"),
     ],
 )
 def test_a_root_that_another_client_changed_is_named_and_written_again(change: dict[str, Any], told: str) -> None:

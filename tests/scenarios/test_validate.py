@@ -79,9 +79,9 @@ def test_the_code_says_how_healthy_it_is(
 def test_people_read_the_verdict_first(cluster: Running, tmp_path: Path) -> None:
     ended = validate(cluster, "--dag", dag(tmp_path, "web", "sick"))
     assert ended.stdout.startswith("validate of platform in staging: partial\n  1 Degraded, 1 Healthy; ")
-    assert "  sick  Degraded: it is Degraded\n" in ended.stdout
+    assert "  sick  Degraded: Argo CD gives no reason\n" in ended.stdout
     assert "  5 reads, 0 writes, 0 refreshes\n" in ended.stdout
-    assert "INV-2 web: jane moved it to" in ended.stdout
+    assert "INV-2 web: jane synced it to" in ended.stdout
 
 
 def test_a_scope(cluster: Running, tmp_path: Path) -> None:

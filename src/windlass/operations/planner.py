@@ -23,6 +23,7 @@ from windlass.core.platform.model.annotations import merge_annotations
 from windlass.core.platform.model.applications import ApplicationRef
 from windlass.core.platform.planning import approvals, definitions, lint_warnings, plans
 from windlass.core.platform.reporting.reports import Action
+from windlass.core.platform.reporting.text_layout import pluralize
 from windlass.core.platform.teardown import parents
 from windlass.core.platform.teardown.inventory import PresentObjects, left_behind_objects, uses_label_tracking
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
@@ -275,9 +276,12 @@ def check_approved_plan(request: RunRequest, planned: PlannedRun, *, root_is_wri
     else:
         differences = approvals.differences(request.approved_plan, computed)
     if differences:
+        more = len(differences) - MAX_SHOWN_DIFFERENCES
+        shown = [*differences[:MAX_SHOWN_DIFFERENCES], *([f"and {more} more"] if more > 0 else [])]
+        count = pluralize(len(differences), "difference")
         raise Moved(
-            f"the cluster has moved since the plan was made: {'; '.join(differences[:MAX_SHOWN_DIFFERENCES])}",
-            hint="look at a new plan: windlass plan --out FILE",
+            f"the plan does not fit the cluster any more, {count}: {'; '.join(shown)}",
+            hint="make a new plan: windlass plan --out FILE",
         )
 
 

@@ -48,6 +48,9 @@ SETTLING_POLL_INTERVAL = 1.0  # seconds between two observations while a health 
 Histories = Mapping[str, GateHistory]
 ALL_APPLICATIONS = "all Applications"
 WHOLE_PLATFORM = Scope()
+UNCHECKED_RULE_NOTICE = (
+    f"rule {Rule.SINGLE_PATH} is not checked with --all: without a platform file there is no order to keep"
+)
 _TRANSIENT_REASONS = {Reason.NOT_FRESH, Reason.NOT_COMPARED}
 _HEALTH_BY_REASON = {
     Reason.OPERATION_REQUESTED: Health.PROGRESSING,
@@ -94,7 +97,7 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
 async def _notices(cluster: ObservedCluster, request: ValidateRequest) -> tuple[str, ...]:
     """Whether the cluster is recorded as another one, and whether anything is selected; none for all Applications."""
     if request.platform is None:
-        return ()
+        return (UNCHECKED_RULE_NOTICE,) if request.is_strict else ()
     notices = await identity_notices(cluster, ClusterIdentity(request.environment, request.platform.name))
     return (*notices, *filter(None, [scopes.empty_selection_notice(request.platform, request.scope)]))
 

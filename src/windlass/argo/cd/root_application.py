@@ -143,13 +143,25 @@ def _differences(live: Application, desired: RawObject) -> Iterator[str]:
     changed = [name for name in {**new, **old} if old.get(name) != new.get(name) and (name in new or old[name])]
     if spec.get("sources"):
         yield "it has several sources"
-    elif "targetRevision" in changed:
-        yield f"it follows {old.get('targetRevision')}, wanted is {new['targetRevision']}"
-    elif changed:
-        yield f"its {', '.join(changed)} differs"
+    else:
+        for name in changed:
+            before, after = _values(old.get(name)), _values(new.get(name))
+            for field in sorted(key for key in {**before, **after} if before.get(key) != after.get(key)):
+                yield f"{field or name} {before.get(field, 'nothing')} -> {after.get(field, 'nothing')}"
     if spec.get("project") != desired["project"]:
-        yield f"its project is {spec.get('project')}, wanted is {desired['project']}"
+        yield f"project {spec.get('project')} -> {desired['project']}"
     if {name: value for name, value in (spec.get("destination") or {}).items() if value} != desired["destination"]:
         yield "its destination differs"
     if (spec.get("syncPolicy") or {}).get("automated") is not None:
         yield "automated sync was switched on"
+
+
+def _values(value: object) -> dict[str, str]:
+    """What of a field of the source is shown: Helm parameters by name, any other value under the empty name."""
+    if isinstance(value, dict):
+        parameters = value.get("parameters")
+        rows = parameters if isinstance(parameters, list) else []
+        named = {str(row.get("name")): str(row.get("value")) for row in rows if isinstance(row, dict)}
+        others = {str(name): "other values" for name, each in value.items() if name != "parameters" and each}
+        return named | others
+    return {} if value in (None, "") else {"": str(value)}

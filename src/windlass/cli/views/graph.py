@@ -58,7 +58,7 @@ def _text(view: GraphView) -> Iterator[str]:
 def _footer(view: GraphView) -> Iterator[str]:
     platform, graph = view.platform, view.graph
     if view.external_dependencies:
-        yield "\nneeded from outside, and only checked"
+        yield "\noutside the scope, checked only"
         yield from (
             f"{INDENT}  {name}  by {', '.join(dependents)}" for name, dependents in view.external_dependencies.items()
         )
@@ -80,17 +80,30 @@ def mermaid(view: GraphView) -> str:
     lines = ["graph LR"]
     for number, (stack, names) in enumerate(_nodes_by_stack(view).items()):
         lines.append(f'{INDENT}subgraph s{number}["{stack}"]')
-        lines += [f'{INDENT * 2}{ids[name]}["{name}"]' for name in names]
+        lines += [f"{INDENT * 2}{ids[name]}{_mermaid_shape(view, name)}" for name in names]
         lines.append(f"{INDENT}end")
     lines += [f"{INDENT}{ids[dependency]} --> {ids[name]}" for name, dependency in _edges(view)]
+    if critical := [ids[name] for name in view.graph.names if view.platform.applications[name].critical]:
+        lines += [f"{INDENT}classDef critical stroke-width:3px", f"{INDENT}class {','.join(critical)} critical"]
     return "\n".join(lines)
+
+
+def _mermaid_shape(view: GraphView, name: str) -> str:
+    """A rectangle; rounded for an object that is a node."""
+    return f'("{name}")' if name in view.platform.resource_nodes else f'["{name}"]'
+
+
+def _dot_attributes(view: GraphView, name: str) -> str:
+    marks = ["penwidth=3"] if view.platform.applications[name].critical else []
+    marks += ["style=rounded"] if name in view.platform.resource_nodes else []
+    return f" [{', '.join(marks)}]" if marks else ""
 
 
 def dot(view: GraphView) -> str:
     lines = ["digraph platform {", f"{INDENT}rankdir=LR; node [shape=box];"]
     for number, (stack, names) in enumerate(_nodes_by_stack(view).items()):
         lines.append(f'{INDENT}subgraph cluster_{number} {{ label="{stack}";')
-        lines += [f'{INDENT * 2}"{name}";' for name in names]
+        lines += [f'{INDENT * 2}"{name}"{_dot_attributes(view, name)};' for name in names]
         lines.append(f"{INDENT}}}")
     lines += [f'{INDENT}"{dependency}" -> "{name}";' for name, dependency in _edges(view)]
     return "\n".join([*lines, "}"])
@@ -109,7 +122,10 @@ def _nodes_by_stack(view: GraphView) -> Mapping[str, list[str]]:
 
 
 def _edges(view: GraphView) -> list[tuple[str, str]]:
-    return [(name, dependency) for name, dependencies in view.graph.dependencies.items() for dependency in dependencies]
+    """(name, dependency), without dependencies that others imply: the drawing shows the same order with fewer lines."""
+    implied = set(view.graph.implied_edges())
+    edges = [(name, each) for name, dependencies in view.graph.dependencies.items() for each in dependencies]
+    return [edge for edge in edges if edge not in implied]
 
 
 FORMATS: Mapping[str, Callable[[GraphView], str]] = {"text": text, "mermaid": mermaid, "dot": dot, "svg": drawing}

@@ -204,17 +204,21 @@ def _attempt(running: RunningNode) -> Iterator[StyledText]:
 def _waiting_section(state: LiveState, forecast: Forecast, width: int) -> Section:
     """Waiting nodes in the order in which they are likely to start.
 
-    Nodes that wait only for running nodes come first, then those with fewer missing dependencies, then those with the
-    longest chain of dependents.
+    A node comes after all nodes that it waits for; then those with fewer missing dependencies come first, then those
+    with the longest chain of dependents.
     """
     statuses = forecast.statuses
     names = [name for name in forecast.chain_seconds if statuses[name] is NodeStatus.WAITING]
     needs = state.plan.graph.dependencies if state.plan else {}
     missing = {name: [each for each in needs[name] if statuses[each] is not NodeStatus.DONE] for name in names}
 
-    def sort_key(name: str) -> tuple[bool, int, float, str]:
-        is_later = any(statuses[each] is NodeStatus.WAITING for each in missing[name])
-        return is_later, len(missing[name]), -forecast.chain_seconds[name], name
+    depths: dict[str, int] = {}
+    for name in state.plan.graph.order if state.plan else ():
+        if name in missing:
+            depths[name] = 1 + max((depths[each] for each in missing[name] if each in depths), default=0)
+
+    def sort_key(name: str) -> tuple[int, int, float, str]:
+        return depths[name], len(missing[name]), -forecast.chain_seconds[name], name
 
     first = nsmallest(MAX_ROWS, names, key=sort_key)
     name_width = _name_width(first, width)
@@ -227,7 +231,9 @@ def _waiting_section(state: LiveState, forecast: Forecast, width: int) -> Sectio
         for name, waits_for in zip(first, dependencies, strict=True)
     )
     return Section(
-        (StyledText(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and what each waits for)")), len(names), lines
+        (StyledText(f"waiting {len(names)}", Style.BOLD), _dim("  (next first, and what each waits for)")),
+        len(names),
+        lines,
     )
 
 

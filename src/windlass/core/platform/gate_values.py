@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Proof(StrEnum):
     """Why the health status is known to be fresh."""
 
-    FIRST_VERDICT = "it was never compared, or incomplete, before its first operation, and is in sync now"
+    FIRST_VERDICT = "first sync, and in sync since"
     NEW_REVISION = "the comparison shows a revision that was not there before"
     LATER_COMPARISON = "the comparison began after the operation finished"
     REFRESHED = "a refresh asked for after the operation was carried out"

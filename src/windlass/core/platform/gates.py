@@ -260,10 +260,16 @@ def _evidence(target: GateTarget, state: ApplicationState, proof: Proof | None, 
         operation=f"{operation.phase} {operation.run_id or operation.started_by}".strip() if operation else "",
         reconciled_at=state.reconciled_at,
         proof=proof,
-        is_drifting=state.sync is SyncStatus.OUT_OF_SYNC,
+        is_drifting=state.sync is SyncStatus.OUT_OF_SYNC and _has_synced(operation, target.revisions),
         is_directly_verified=not state.is_remote,
         objects_read=state.objects_read,
     )
+
+
+def _has_synced(operation: Operation | None, revisions: tuple[str, ...]) -> bool:
+    """Whether the last operation succeeded at these revisions, so that another sync would not help."""
+    is_success = operation is not None and operation.phase is OperationPhase.SUCCEEDED and not operation.is_partial
+    return is_success and operation is not None and operation.revisions == revisions
 
 
 def _seconds(duration: timedelta) -> str:

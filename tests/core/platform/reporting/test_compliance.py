@@ -55,7 +55,7 @@ def test_what_syncs_itself_because_we_moved_its_definition_had_its_turn(
 
 def test_a_bypass_names_who() -> None:
     assert rules(operation=operation(run_id=None, started_by="eve")) == [
-        f"INV-2 eve moved it to {NEW} past the dependency order"
+        f"INV-2 eve synced it to {NEW[:12]} outside a windlass run, not in dependency order"
     ]
 
 

@@ -53,11 +53,11 @@ next
     $ windlass deploy
 
 components (* critical)
-  name       stack  health    result       took   expected  at            proof
-  postgres*  all    Degraded  failed       30 s   1 min     111111111111  new revision  3 attempts
+  name       stack  health    result       took   expected  compared with  proof
+  postgres*  all    Degraded  failed       30 s   1 min     111111111111   new revision  3 attempts
   ready      all    Missing   interrupted
-  keycloak   all    Missing   skipped                                                   because of postgres
-  ceph       all    Healthy   succeeded    1 min  1 min     111111111111  new revision
+  keycloak   all    Missing   skipped                                                    because of postgres
+  ceph       all    Healthy   succeeded    1 min  1 min     111111111111   new revision
 
 timeline (# on the critical path)
   ceph      |###########################             |  1 min
@@ -262,3 +262,11 @@ def test_a_report_without_platform_and_server_has_no_line_for_them() -> None:
     report = partial_deploy()
     summary = replace(report.summary, platform="", platform_file="", server="")
     assert "server" not in report_text.text(replace(report, summary=summary))
+
+
+def test_m7_out_of_sync_is_not_drifting() -> None:
+    report = deployed(reference(), ["vault"])
+    node = replace(report.components[0], sync="OutOfSync", evidence=replace(GOOD, is_drifting=False))
+    text = report_text.text(replace(report, components=(node,)))
+    assert text.count("out of sync") == 1
+    assert "drifting" not in text

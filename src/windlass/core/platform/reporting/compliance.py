@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from windlass.core.platform.gate_values import abbreviate
 from windlass.core.platform.model.snapshots import ApplicationState, Hook, OperationPhase, ResourceKind
 
 if TYPE_CHECKING:
@@ -65,14 +66,16 @@ def _bypass_findings(name: str, state: ApplicationState, parent: ParentApplicati
     if parent and parent.last_run_revisions and operation.revisions == parent.last_run_revisions:
         return
     if operation.revisions != state.previous_revisions:
-        initiator = operation.started_by or "somebody"
-        what = f"{initiator} moved it to {', '.join(operation.revisions)} past the dependency order"
-        yield Finding(Rule.SINGLE_PATH, name, what, "deploy it with windlass; take sync rights from others")
+        initiator = operation.started_by or "another client"
+        revisions = abbreviate(operation.revisions)
+        what = f"{initiator} synced it to {revisions} outside a windlass run, not in dependency order"
+        remedy = "deploy it with windlass; turn automated sync off, and revoke the sync rights of other clients"
+        yield Finding(Rule.SINGLE_PATH, name, what, remedy)
 
 
 def _moving_revision_findings(name: str, state: ApplicationState) -> Iterator[Finding]:
     if state.is_automated and state.has_mutable_revision:
-        what = "it syncs a moving revision by itself, so its turn cannot be enforced"
+        what = "it syncs automatically from a revision that can move, so its order cannot be enforced"
         yield Finding(Rule.SINGLE_PATH, name, what, "pin targetRevision to a commit, or turn automated sync off")
 
 

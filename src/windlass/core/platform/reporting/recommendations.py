@@ -94,7 +94,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
         "{name} is outside the scope: widen the scope to include it, or run {name} first.",
         _RERUN,
     ),
-    Reason.ABSENT: ("{name} was not created: check the Application that should create it.", _GET),
+    Reason.ABSENT: (
+        "{name} does not exist: it was not created, or another client deleted it; check its parent Application.",
+        _GET,
+    ),
     Reason.DELETING: (
         "{name} is being deleted: check which finalizer blocks the deletion and whether its controller runs.",
         _GET,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_NAMES = 5
 BAR_WIDTH = 40
 NARROW_BAR_WIDTH = 20  # on a screen of less than 100 columns
-_COLUMNS = ("name", "stack", "health", "result", "took", "expected", "at", "proof", "")
+_COLUMNS = ("name", "stack", "health", "result", "took", "expected", "compared with", "proof", "")
 _OPTIONAL_COLUMNS = (7, 5, 1, 6, 4)  # of a table that is too wide: proof, expected, stack, at, took
 _RESULT_ORDER = (
     Result.FAILED, Result.INTERRUPTED, Result.SKIPPED, Result.NOT_STARTED, Result.SUCCEEDED, Result.UNCHANGED,
@@ -108,7 +108,7 @@ def _component_row(component: Component) -> tuple[str, ...]:
     notes = [
         f"because of {join_names(component.causes)}" if component.causes else "",
         f"{component.attempts} attempts" if component.attempts > 1 else "",
-        "drifting" if evidence and evidence.is_drifting else "",
+        _sync_note(component),
         "not directly verified" if evidence and not evidence.is_directly_verified else "",
     ]
     return (
@@ -122,6 +122,12 @@ def _component_row(component: Component) -> tuple[str, ...]:
         evidence.proof.name.lower().replace("_", " ") if evidence and evidence.proof else "",
         ", ".join(filter(None, notes)),
     )
+
+
+def _sync_note(component: Component) -> str:
+    if component.evidence and component.evidence.is_drifting:
+        return "drifting"
+    return "out of sync" if component.sync == "OutOfSync" else ""
 
 
 def timeline_lines(report: Report, width: int | None) -> Iterator[str]:
