@@ -124,6 +124,18 @@ TEARDOWN_MUTANTS = (
         f"{DATA}::test_kinds_that_another_run_installed_before_it_released_the_lock_are_known",
     ),
     Mutant(
+        "Helm's label counts as Argo CD's", "INV-5", "argo/cd/resource_tracking.py",
+        "if row.is_legal and row.status == SyncStatus.SYNCED]",
+        "if row.is_legal]",
+        f"{FOREIGN}::test_what_helm_installed_and_argocd_never_synced_is_not_deleted",
+    ),
+    Mutant(
+        "a version that is not served any more has no objects", "INV-5", "operations/teardown/cluster_objects.py",
+        "        for ref in await self._served_otherwise(listing.unserved):",
+        "        for ref in ():",
+        f"{LOOKS}::test_objects_whose_kind_is_served_in_another_version_now_are_not_gone",
+    ),
+    Mutant(
         "a repeated delete relies on the first look", "INV-5", STEP,
         "                if obstacle := await self._check_removable():",
         "                if self.context.now() == self.started and (obstacle := await self._check_removable()):",

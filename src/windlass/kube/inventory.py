@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound, Unauthorized, Unreachable
 from windlass.kube.client.objects import ObjectMeta, TypedObject
+from windlass.kube.client.resources import Ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windlass.kube.client.discovery import Discovery
     from windlass.kube.client.readers import KubeReader
-    from windlass.kube.client.resources import Ref, Resource
+    from windlass.kube.client.resources import Resource
 
 TRANSIENT_KINDS = frozenset({("", "Event"), ("events.k8s.io", "Event"), ("", "ComponentStatus")})
 """(Group, kind) of what is transient or synthetic; a custom resource may have the same kind in another group."""
@@ -46,6 +47,8 @@ class UnlistedCollection(NamedTuple):
 class InventoryListing:
     objects: tuple[ListedObject, ...] = ()
     unlisted: tuple[UnlistedCollection, ...] = ()
+    unserved: tuple[Ref, ...] = ()
+    """Collections whose kind is not served in that version: another version may be."""
     unavailable_groups: tuple[str, ...] = ()
     """Group versions whose API server does not respond."""
 
@@ -78,19 +81,20 @@ class ClusterInventory:
         for collection in unlisted:
             if isinstance(collection.error, Unauthorized | Unreachable):
                 raise collection.error
-        objects = [each for result in results if not isinstance(result, UnlistedCollection) for each in result]
-        return InventoryListing(tuple(objects), tuple(unlisted))
+        objects = [each for result in results if isinstance(result, list) for each in result]
+        unserved = [result for result in results if isinstance(result, Ref)]
+        return InventoryListing(tuple(objects), tuple(unlisted), tuple(unserved))
 
     def is_unavailable(self, group: str) -> bool:
         """Whether the API server of this group does not respond, so that its objects are unknown."""
         return any(version.rpartition("/")[0] == group for version in self.discovery.unavailable)
 
-    async def _list_metadata(self, ref: Ref) -> list[ListedObject] | UnlistedCollection:
-        """A kind that is no longer served has no objects."""
+    async def _list_metadata(self, ref: Ref) -> list[ListedObject] | UnlistedCollection | Ref:
+        """The objects of a collection; the collection itself if it is not served."""
         try:
             listing = await self.reader.list_metadata(ref, PartialObjectMetadata)
         except NotFound:
-            return []
+            return ref
         except KubeError as error:
             return UnlistedCollection(ref, error)
         return [ListedObject(ref.resource, item.metadata) for item in listing.items]

@@ -334,7 +334,7 @@ async def _verify_still_ready(
 
 
 def _name_root_change(run: Run) -> None:
-    """Name what another client did to the root during the run; commits may not reach its children until the next deploy."""
+    """Name what another client did to the root during the run: a new commit may not reach its children any more."""
     root, live, namespace = run.request.root, run.live.root, run.context.argocd_namespace
     if root is not None and (change := root_application.foreign_change(root, namespace, live)):
         message = (

@@ -13,9 +13,9 @@ from windlass.argo.cd.ownership import tracking_owner
 from windlass.argo.cd.resource_tracking import (
     application_resource_key,
     instance_name,
-    managed_resource_keys,
     parent_objects,
     summarize_keys,
+    synced_resource_keys,
 )
 from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model import scopes
@@ -201,8 +201,8 @@ class _TeardownView:
             for key, name in nodes.items()
             if (key.namespace, key.name) not in self.applications
         }
-        managed = frozenset().union(*(managed_resource_keys(each) for each in self.applications.values()))
-        by_label = uses_label_tracking(self.objects.objects, managed)
+        synced = frozenset().union(*map(synced_resource_keys, self.applications.values()))
+        by_label = uses_label_tracking(self.objects.objects, synced)
         found = left_behind_objects(self.objects, missing, by_label=by_label)
         left = {name: tuple(key for key in keys if key not in nodes) for name, keys in found.items()}
         return {name: keys for name, keys in left.items() if keys}

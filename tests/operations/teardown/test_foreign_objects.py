@@ -11,9 +11,10 @@ from tests.operations.teardown.teardowns import AUTOMATED, Stand, pod_of, stand
 from tests.operations.teardown.test_cleanup import DEFINITIONS, NAMESPACES, definition, once_deleted
 from tests.operations.teardown.test_parent_removal import parented
 from tests.sandbox.controllers.clusters import World, run, world
-from tests.sandbox.controllers.objects import application, config
+from tests.sandbox.controllers.objects import URL, application, config
 from windlass.core.platform.outcomes import Result
 from windlass.sandbox.apiserver.faults import Fault
+from windlass.sandbox.argocd.repositories import MemoryRepository
 
 WIDGETS = "widgets.example.com"
 KEPT = {"argocd.argoproj.io/sync-options": "Delete=false"}
@@ -95,6 +96,25 @@ def test_a_node_that_would_destroy_foreign_objects_is_left_alone(case: str) -> N
             assert await s.find(kind, body["metadata"]["name"], "own")
             assert await s.names(APPS) == ["base", "below"]
             assert s.deleted() == ["platform-root", "other", "web"] or s.deleted() == ["platform-root", "web", "other"]
+
+    run(main())
+
+
+def test_what_helm_installed_and_argocd_never_synced_is_not_deleted() -> None:
+    """Helm labels its objects with the name of the release, as Argo CD does if it tracks by label."""
+
+    async def main() -> None:
+        async with world() as w:
+            s, installed = stand(w, "web"), config("web")
+            installed["metadata"]["labels"] = {"app.kubernetes.io/instance": "web"}
+            await w.sandbox.client().create("configmaps", installed, "default")
+            w.argocd.repositories[URL] = MemoryRepository(s.files())
+            await w.sandbox.client().create(APPS, application("web"))
+            await after(5)
+            report = await s.torn_down()
+            assert [(each.name, each.reason) for each in report.failures] == [("web", "Present")]
+            assert await s.find("configmaps", "web", "default")
+            assert s.deleted("configmaps") == []
 
     run(main())
 

@@ -7,6 +7,7 @@ import pytest
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import OWN, Stand, pod_of, stand
 from tests.operations.teardown.test_cleanup import DEFINITIONS, NAMESPACES, create_widget, definition, once_deleted
+from tests.operations.teardown.test_foreign_objects import WIDGETS, carrying
 from tests.operations.teardown.test_problems import FREE, refused
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application
@@ -160,5 +161,29 @@ def test_no_gate_opens_while_objects_cannot_be_listed(times: int | None, code: i
 
     def failing(verb: str, times: int | None) -> Fault:
         return Fault(verb=verb, kind="configmaps", code=500, times=times)
+
+    run(main())
+
+
+def test_objects_whose_kind_is_served_in_another_version_now_are_not_gone() -> None:
+    """`web` was deleted without its object, which a finalizer holds; another client changes the served versions."""
+
+    async def main() -> None:
+        async with world() as w:
+            s, calls = await carrying(w), w.sandbox.client()
+            await calls.patch(WIDGETS, "web", {"metadata": {"finalizers": ["example.com/held"]}}, "own")
+            for name in ("platform-root", "web"):
+                await calls.patch(APPS, name, {"metadata": {"finalizers": None}}, "argocd")
+                await calls.delete(APPS, name, "argocd")
+
+            async def change_versions() -> None:
+                (old,) = (await calls.get(DEFINITIONS, WIDGETS))["spec"]["versions"]
+                new = {**old, "name": "v2", "storage": False}
+                await calls.patch(DEFINITIONS, WIDGETS, {"spec": {"versions": [{**old, "served": False}, new]}})
+
+            once_deleted(s, "other", change_versions())
+            report = await s.torn_down()
+            assert [(each.name, each.reason) for each in report.failures] == [("web", "Present")]
+            assert "base" in await s.names(APPS)
 
     run(main())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from windlass.argo.cd.application_resources import child_applications
 from windlass.argo.cd.applications import APPLICATIONS
 from windlass.argo.cd.ownership import APPLICATION_SETS
+from windlass.core.platform.model.snapshots import SyncStatus
 from windlass.core.platform.teardown.inventory import ObservedObject, ResourceKey
 from windlass.core.platform.teardown.parents import ParentObject
 
@@ -46,6 +47,15 @@ def managed_resource_keys(application: Application) -> frozenset[ResourceKey]:
         ResourceKey(row.group or "", row.kind or "", row.namespace or "", row.name or "")
         for row in rows
         if row.is_legal
+    )
+
+
+def synced_resource_keys(application: Application) -> frozenset[ResourceKey]:
+    """The resources that carry Argo CD's tracking mark: without it Argo CD shows a resource as OutOfSync."""
+    rows = (application.status.resources if application.status else None) or ()
+    synced = [row for row in rows if row.is_legal and row.status == SyncStatus.SYNCED]
+    return frozenset(
+        ResourceKey(row.group or "", row.kind or "", row.namespace or "", row.name or "") for row in synced
     )
 
 

@@ -104,6 +104,9 @@ class ClusterObjects:
             elif self.inventory.is_unavailable(key.group):
                 unreadable.append(Unreadable(str(key), "its API server does not respond", key.group))
         listing = await self.inventory.list_collections(refs)
+        for ref in await self._served_otherwise(listing.unserved):
+            detail = f"{ref.resource.api_version} is not served any more"
+            unreadable += [Unreadable(str(key), detail, key.group, str(ref.resource)) for key in refs[ref]]
         requested = set(keys)
         objects = [found for found in _present_objects(listing).objects if found.key in requested]
         for unlisted in listing.unlisted:
@@ -114,6 +117,12 @@ class ClusterObjects:
                 elif found is not None:
                     objects.append(found)
         return PresentObjects(tuple(objects), tuple(unreadable))
+
+    async def _served_otherwise(self, unserved: Collection[Ref]) -> list[Ref]:
+        """Those of these collections whose kind is served in another version now: the next look lists that one."""
+        if unserved:
+            await self._discover()
+        return [each for each in unserved if self.inventory.discovery.find(each.resource.kind, each.resource.group)]
 
     async def _read_object(self, resource: Resource, key: ResourceKey) -> ObservedObject | Unreadable | None:
         if resource.namespaced and not key.namespace:

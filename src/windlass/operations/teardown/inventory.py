@@ -14,6 +14,7 @@ from windlass.argo.cd.resource_tracking import (
     instance_name,
     managed_resource_keys,
     object_key,
+    synced_resource_keys,
     target_namespace,
     target_namespace_key,
 )
@@ -58,13 +59,14 @@ class TeardownInventory:
 
     def with_objects(self, listed: PresentObjects) -> TeardownInventory:
         """Return a copy with all objects of the cluster."""
-        tracks_by_label = self.tracks_by_label or inventory.uses_label_tracking(listed.objects, self.managed_keys)
+        tracks_by_label = self.tracks_by_label or inventory.uses_label_tracking(listed.objects, self._synced_keys)
         return replace(self, listed=listed, tracks_by_label=tracks_by_label)
 
     @property
-    def managed_keys(self) -> frozenset[ResourceKey]:
-        """Keys of the objects that the Applications to delete manage in this cluster."""
-        return frozenset().union(*(_managed_keys(application) for application in self.to_delete.values()))
+    def _synced_keys(self) -> frozenset[ResourceKey]:
+        """Keys of the objects in this cluster that the Applications to delete have in sync."""
+        local = [application for application in self.to_delete.values() if not application.state.is_remote]
+        return frozenset().union(*map(synced_resource_keys, local))
 
     @property
     def exclusive_namespaces(self) -> tuple[str, ...]:

@@ -133,10 +133,14 @@ class RemovedApplications:
         return is_managed and observed.key not in self.excluded_keys
 
 
-def uses_label_tracking(objects: Iterable[ObservedObject], managed_keys: Collection[ResourceKey]) -> bool:
-    """Whether Argo CD tracks by label only: its resources have the label, and none has a tracking annotation."""
-    managed = [found for found in objects if found.key in managed_keys]
-    return any(found.label_instance for found in managed) and not any(found.tracking_instance for found in managed)
+def uses_label_tracking(objects: Iterable[ObservedObject], synced_keys: Collection[ResourceKey]) -> bool:
+    """Whether Argo CD tracks by label only: its resources have the label, and none has a tracking annotation.
+
+    `synced_keys`: resources that are in sync. Others may carry the label although Argo CD never wrote them: Helm uses
+    the same one.
+    """
+    synced = [found for found in objects if found.key in synced_keys]
+    return any(found.label_instance for found in synced) and not any(found.tracking_instance for found in synced)
 
 
 def left_behind_objects(
