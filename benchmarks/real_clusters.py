@@ -23,11 +23,11 @@ from tests.testbed.bed import Bed, Cluster
 INTRODUCTION = """\
 # Benchmarks on a real cluster
 
-`make bench-real` writes this page. It deploys twelve applications on a real cluster in three ways: with `windlass deploy`
-on Argo CD, with Argo CD's sync waves (an app of apps whose root waits for the health of its children), and with
-`kubectl apply` in order and a watch. The last one is a lower bound: no Argo CD, no proof of health, no report. The three
-take turns in one cluster; the table shows medians of five rounds. Absolute times depend on the machine. A ratio below 1
-means that Windlass is faster.
+`make bench-real` writes this page. It deploys twelve applications on a real cluster in three ways: with
+`windlass deploy` on Argo CD, with Argo CD's sync waves (an app of apps whose root waits for the health of its
+children), and with `kubectl apply` in order and a watch. The last one is a lower bound: no Argo CD, no proof of health,
+no report. The three take turns in one cluster; the table shows medians of five rounds. Absolute times depend on the
+machine. A ratio below 1 means that Windlass is faster.
 
 """
 ROUNDS = 5

@@ -13,10 +13,10 @@ DOCS = Path(__file__).parent.parent / "docs"
 INTRODUCTION = """\
 # Benchmarks
 
-`make bench` writes this page. It runs all clients in one run, on one machine, over loopback, each in new processes that
-take turns. The fastest run of each counts, because other load can only make a run slower. Absolute times depend on the
-machine; compare the ratios. The last column names what a figure is compared with. If the target is a minimum (`>=`), the
-ratio says how many times faster Windlass is; if it is a maximum (`<=`), how many times as long Windlass takes.
+`make bench` writes this page. It runs all clients in one run, on one machine, over loopback, each in new processes
+that take turns. The fastest run of each counts, because other load can only make a run slower. Absolute times depend
+on the machine; compare the ratios. The last column names what a figure is compared with. If the target is a minimum
+(`>=`), the ratio says how many times faster Windlass is; if it is a maximum (`<=`), how many times as long it takes.
 
 """
 

@@ -1,3 +1,3 @@
-"""Raises, checks and lowers a whole Kubernetes platform, and does guarded day-2 work on it."""
+"""Deploys, checks and removes a Kubernetes platform of Argo CD Applications in dependency order."""
 
 __version__ = "0.1.0.dev0"

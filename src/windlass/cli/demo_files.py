@@ -104,5 +104,5 @@ def _commit_version(out: Path, version: str, profile: WorkloadProfile) -> str:
     container["image"] = f"{container['image'].rpartition(':')[0]}:{version}"
     output_files.write_file(file, _yaml_text(after))
     old = before["spec"]["template"]["spec"]["containers"][0]["image"]
-    comment = "   # nobody can pull it" if profile.is_failing else ""
+    comment = "   # this image does not exist" if profile.is_failing else ""
     return f"  {file.relative_to(out)}\n  - image: {old}\n  + image: {container['image']}{comment}"

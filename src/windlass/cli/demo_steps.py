@@ -53,23 +53,23 @@ class DemoStep:
 
 FILE_OPTIONS = "--dag dag.yaml --environment-file environment.yaml"
 DEMO_STEPS = (
-    DemoStep("What would be done? Nothing is written", f"plan {FILE_OPTIONS}", "1-plan.txt", 0,
+    DemoStep("Plan: show what deploy would do; nothing is written", f"plan {FILE_OPTIONS}", "1-plan.txt", 0,
             ("dry run", "43 to sync", "0 writes")),
-    DemoStep("Raise 43 applications in order, each behind its health gate", f"deploy {FILE_OPTIONS}", "2-deploy.txt", 0,
+    DemoStep("Deploy 43 applications in order, behind health gates", f"deploy {FILE_OPTIONS}", "2-deploy.txt", 0,
             ("success", "43 succeeded")),
-    DemoStep("Again: what is right is not touched", f"deploy {FILE_OPTIONS} --format json", "3-again.json", 0,
+    DemoStep("Rerun: finished applications are skipped", f"deploy {FILE_OPTIONS} --format json", "3-again.json", 0,
             ("summary.verdict=success", "summary.counts.unchanged=43", "metrics.calls.writes=0",
              "metrics.calls.refreshes=1")),
-    DemoStep("A bad commit: one breaks, and what waits for it is not touched", f"deploy {FILE_OPTIONS}",
+    DemoStep("A bad commit: one application fails, its dependents are skipped", f"deploy {FILE_OPTIONS}",
              "4-broken.txt", 2, ("partial", "1 failed, 26 skipped", "1 root cause", FAILING_APPLICATION),
              demo_files.break_application),
-    DemoStep("A good commit: run it again, and it goes on", f"deploy {FILE_OPTIONS}", "5-resumed.txt", 0,
+    DemoStep("A good commit: rerun, and the deploy continues", f"deploy {FILE_OPTIONS}", "5-resumed.txt", 0,
             ("success", "43 succeeded"), demo_files.fix_application),
-    DemoStep("Does it stand, on evidence? Reads only", "validate --dag dag.yaml", "6-validate.txt", 0,
+    DemoStep("Validate: check the health of all applications", "validate --dag dag.yaml", "6-validate.txt", 0,
             ("success", "43 Healthy")),
-    DemoStep("Lower it? Not without a confirmation", f"teardown {FILE_OPTIONS}", "7-unconfirmed.txt", 3,
+    DemoStep("Teardown without a confirmation is rejected", f"teardown {FILE_OPTIONS}", "7-unconfirmed.txt", 3,
             ("the teardown of development is not confirmed",)),
-    DemoStep("Lower it: in reverse order, each after all that depends on it is gone",
+    DemoStep("Teardown in reverse order, each application after its dependents",
             f"teardown {FILE_OPTIONS} --confirm {demo_files.ENVIRONMENT_NAME}", "8-teardown.txt", 0,
              ("success", "43 succeeded")),
 )  # fmt: skip
@@ -89,9 +89,9 @@ def run_demo(out: Path, environ: dict[str, str], print_line: PrintLine, steps: S
             if step.change_files:
                 print_line(step.change_files(out))
             _run_step(step, out, environment, print_line)
-    print_line(f"\n━━ That was all, in {Clock().monotonic() - started:.0f} s; nothing of it is running any more")
+    print_line(f"\n━━ The demo took {Clock().monotonic() - started:.0f} s; the sandbox is stopped")
     print_line(f"  reports    {out}/reports")
-    print_line(f"  files      {out}/dag.yaml, {out}/environment.yaml; {out}/repository stands in for git")
+    print_line(f"  files      {out}/dag.yaml, {out}/environment.yaml; {out}/repository replaces Git")
     print_line(f"  what next  windlass rehearse --dag {out}/dag.yaml --fail {FAILING_APPLICATION}")
 
 
@@ -99,7 +99,7 @@ def run_demo(out: Path, environ: dict[str, str], print_line: PrintLine, steps: S
 def _run_sandbox(out: Path, environ: dict[str, str], print_line: PrintLine) -> Iterator[dict[str, str]]:
     """Run a sandbox for the duration of the context; yields the environment that connects commands to it."""
     arguments = ["sandbox", "--kubeconfig", ENVIRONMENT_VARIABLES["KUBECONFIG_PATH"], "--speed", f"{SPEED:g}"]
-    print_line(f"━━ A cluster: API server, controllers and Argo CD, embedded, {SPEED:g} times as fast as real ones")
+    print_line(f"━━ Start a sandbox: API server, controllers and Argo CD, {SPEED:g} times as fast as a real cluster")
     print_line(f"$ cd {out}")
     print_line(f"$ windlass {shlex.join(arguments)} &")
     process = subprocess.Popen(_command_line(arguments), env=environ, cwd=out, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our command

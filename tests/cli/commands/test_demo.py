@@ -32,7 +32,7 @@ def test_a_chapter_is_told_with_its_command_and_its_essence(tmp_path: Path) -> N
     environ = SettingsSource({"DRY_RUN": "no such word", "KUBECONFIG_DATA": "x"}).environ_without_settings()
     run_demo(tmp_path / "demo", environ, said.append, [PLAN])
     assert "$ windlass plan --dag dag.yaml --environment-file environment.yaml > reports/1-plan.txt" in said
-    assert "  plan to deploy platform in development: 43 to sync, about 9 s" in said
+    assert "  plan to deploy platform in development: 43 to sync (43 create their objects), about 9 s" in said
     assert any("critical path" in line for line in said)
     assert len(said) < 40
     assert "43 to sync" in (tmp_path / "demo/reports/1-plan.txt").read_text()
