@@ -22,6 +22,7 @@ ENVIRONMENT_NAME = "development"
 SPEED = 20.0
 FAILING_APPLICATION = "rook-ceph-cluster"
 MARKER_FILE = ".windlass-demo"
+TOKEN_FILE = "argocd-token"  # noqa: S105 - a name
 PROFILE_SECONDS = {"simple": 1, "operator": 1, "database": 2, "vault": 2, "storage-cluster": 3}
 """Expected duration of an application, by profile."""
 PLATFORM_TEMPLATE = """\
@@ -85,6 +86,12 @@ def _write_files(out: Path, repository: Path) -> None:
 
 def _yaml_text(content: Any) -> str:
     return yaml.safe_dump_all(content if isinstance(content, list) else [content], sort_keys=False)
+
+
+def write_token(out: Path, kubeconfig: Path) -> None:
+    """Write the token that the sandbox accepts in place of one of Argo CD: that of the kubeconfig."""
+    [user] = yaml.safe_load(kubeconfig.read_text())["users"]
+    output_files.write_file(out / TOKEN_FILE, user["user"]["token"], mode=output_files.SECRET_MODE)
 
 
 def break_application(out: Path) -> str:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     PrintLine = Callable[[str], None]
 
-ENVIRONMENT_VARIABLES = {"KUBECONFIG_PATH": "kubeconfig", "ENVIRONMENT": demo_files.ENVIRONMENT_NAME}
+ENVIRONMENT_VARIABLES = {
+    "KUBECONFIG_PATH": "kubeconfig",
+    "ENVIRONMENT": demo_files.ENVIRONMENT_NAME,
+    "ARGOCD_AUTH_TOKEN_PATH": demo_files.TOKEN_FILE,
+}
 MAX_EXCERPT_LINES = 14  # the full report is in its file
 EXCERPT_END_HEADINGS = ("components", "failures in full")  # headings at which the excerpt of a report ends
 ALWAYS_SHOWN_PREFIX, ALWAYS_SHOWN_SUFFIXES = (
@@ -60,17 +64,19 @@ DEMO_STEPS = (
     DemoStep("Rerun: finished applications are skipped", f"deploy {FILE_OPTIONS} --format json", "3-again.json", 0,
             ("summary.verdict=success", "summary.counts.unchanged=43", "metrics.calls.writes=0",
              "metrics.calls.refreshes=1")),
-    DemoStep("A bad commit: one application fails, its dependents are skipped", f"deploy {FILE_OPTIONS}",
-             "4-broken.txt", 2, ("partial", "1 failed, 26 skipped", "1 root cause", FAILING_APPLICATION),
+    DemoStep("Plan of a commit: all pins move, and one application changes", f"plan {FILE_OPTIONS} --refresh --diff",
+             "4-changes.txt", 0, ("43 to sync (1 changes, 42 only move their pin)", "containers[main].image: "),
              demo_files.break_application),
-    DemoStep("A good commit: rerun, and the deploy continues", f"deploy {FILE_OPTIONS}", "5-resumed.txt", 0,
+    DemoStep("It is a bad commit: one application fails, its dependents are skipped", f"deploy {FILE_OPTIONS}",
+             "5-broken.txt", 2, ("partial", "1 failed, 26 skipped", "1 root cause", FAILING_APPLICATION)),
+    DemoStep("A good commit: rerun, and the deploy continues", f"deploy {FILE_OPTIONS}", "6-resumed.txt", 0,
             ("success", "43 succeeded"), demo_files.fix_application),
-    DemoStep("Validate: check the health of all applications", "validate --dag dag.yaml", "6-validate.txt", 0,
+    DemoStep("Validate: check the health of all applications", "validate --dag dag.yaml", "7-validate.txt", 0,
             ("success", "43 Healthy")),
-    DemoStep("Teardown without a confirmation is rejected", f"teardown {FILE_OPTIONS}", "7-unconfirmed.txt", 3,
+    DemoStep("Teardown without a confirmation is rejected", f"teardown {FILE_OPTIONS}", "8-unconfirmed.txt", 3,
             ("the teardown of development is not confirmed",)),
     DemoStep("Teardown in reverse order, each application after its dependents",
-            f"teardown {FILE_OPTIONS} --confirm {demo_files.ENVIRONMENT_NAME}", "8-teardown.txt", 0,
+            f"teardown {FILE_OPTIONS} --confirm {demo_files.ENVIRONMENT_NAME}", "9-teardown.txt", 0,
              ("success", "43 succeeded")),
 )  # fmt: skip
 
@@ -109,6 +115,7 @@ def _run_sandbox(out: Path, environ: dict[str, str], print_line: PrintLine) -> I
         if not first_line:
             raise WindlassError("the sandbox did not start")
         print_line(f"  {first_line}")
+        demo_files.write_token(out, out / ENVIRONMENT_VARIABLES["KUBECONFIG_PATH"])
         print_line("$ export " + " ".join(f"{name}={value}" for name, value in ENVIRONMENT_VARIABLES.items()))
         yield {**environ, **ENVIRONMENT_VARIABLES}
     finally:
