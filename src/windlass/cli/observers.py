@@ -12,6 +12,7 @@ from windlass.cli.options import command_with_options
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.reporting import redactable_text
+from windlass.core.platform.reporting.recommendations import RunProblem
 from windlass.errors import WindlassError
 from windlass.kube.bounded_files import read_file
 from windlass.kube.clocks import Clock
@@ -23,12 +24,13 @@ from windlass.telemetry.metrics import RunMetrics
 from windlass.telemetry.pushgateway import Pushgateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from windlass.cli.views.live import LiveView
     from windlass.core.platform.events import Event
     from windlass.core.platform.model.applications import Platform
     from windlass.core.platform.model.scopes import Scope
+    from windlass.core.platform.reporting.recommendations import Recommendation
     from windlass.core.platform.reporting.reports import Report
     from windlass.kube.client.readers import KubeReader
     from windlass.settings.settings import ClusterSettings
@@ -122,13 +124,21 @@ def warn_about_connection(reader: KubeReader, emit: EventFanout[Event, Report]) 
 
 def complete_report(report: Report, run: ObservedRun, reader: KubeReader) -> Report:
     """Redact secrets, add the notices of the connection, complete recommended commands with the options of this run."""
-    options = run.settings.given_options
     recommendations = tuple(
-        replace(each, command=command_with_options(each.command, options)) for each in report.recommendations
+        replace(each, command=command_with_options(each.command, _repeated_options(run, each)))
+        for each in report.recommendations
     )
     notices = (*reader.notices, *report.notices)
     complete = replace(report, recommendations=recommendations, notices=notices)
     return redactable_text.redact_report(complete, run.settings.credentials.redactor.printable)
+
+
+def _repeated_options(run: ObservedRun, recommendation: Recommendation) -> Mapping[str, str]:
+    """The options of this run; without the time limit if that was too short."""
+    options = run.settings.given_options
+    if recommendation.detected != RunProblem.TIMED_OUT:
+        return options
+    return {name: value for name, value in options.items() if name != "timeout"}
 
 
 def _mounted_secrets(run: ObservedRun) -> dict[str, str]:

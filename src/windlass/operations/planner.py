@@ -287,6 +287,7 @@ def check_approved_plan(request: RunRequest, planned: PlannedRun, *, root_is_wri
 
 def parent_removal_notices(planned: PlannedRun) -> list[str]:
     return [
-        f"{parent.key} makes Applications that are to go: it is removed first, and alone"
+        f"{parent.key} defines Applications that are removed: it is deleted first, without them, so that it does not "
+        "recreate them"
         for parent in planned.parent_removal.delete_first
     ]

@@ -270,3 +270,8 @@ def test_m7_out_of_sync_is_not_drifting() -> None:
     text = report_text.text(replace(report, components=(node,)))
     assert text.count("out of sync") == 1
     assert "drifting" not in text
+
+
+def test_a_refused_run_says_why_before_what_to_do() -> None:
+    text = report_text.summary_text(SAMPLES["dry run with something in the way"], Screen(80, 24))
+    assert text.index("cannot start\n  keycloak needs postgres") < text.index("next\n")

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 MAX_ROOT_CAUSES = 3  # shown at the top of a report that is not limited to a screen
 MAX_DIAGNOSTICS = 6  # lines shown with a root cause, if there is room for them
 ROWS_AROUND = 4  # on a screen: the last rows of the live view above the report, the prompt of the shell below it
+SCREEN_RECOMMENDATIONS = 2  # about the run, shown on a screen
 FOOTER = "--details shows components and timeline; --report text=FILE saves them."
+_PLAN_VERBS = {"deploy": "deploy", "teardown": "remove"}
 _STEP_WORDS = {"sync": "to sync", "await": "to wait for", "recheck": "to check again", "remove": "to remove",
                "fail": "cannot be done"}  # fmt: skip
 
@@ -62,7 +64,8 @@ def text(report: Report, width: int | None = None) -> str:
 def summary_text(report: Report, screen: Screen) -> str:
     """The report on one screen. What does not fit is counted."""
     width = screen.width
-    head, following = list(_summary_lines(report, width)), list(_next_command_lines(report, width))
+    head = list(_summary_lines(report, width))
+    following = list(_next_command_lines(report, width, SCREEN_RECOMMENDATIONS))
     footer = list(wrap(FOOTER, width, indent=""))
     sections = [(title, [list(wrap(f"  {item}", width)) for item in items]) for title, items in _sections(report)]
     sections = [(title, items) for title, items in sections if items]
@@ -70,10 +73,12 @@ def summary_text(report: Report, screen: Screen) -> str:
     available = screen.height - ROWS_AROUND - reserved
     causes = _fitting_root_cause_lines(report, width, available - 1)
     available -= len(causes) + 1 if causes else 0
-    blocks = [head, causes, ["next", *following] if following else []]
+    blocks = [head, causes]
     for title, items in sections:
         blocks.append(_fitting_section(title, items, available))
         available -= len(blocks[-1]) - 1
+    if following:
+        blocks.insert(3 if report.unmet else 2, ["next", *following])  # after the reasons not to start
     return "\n\n".join("\n".join(block) for block in [*blocks, footer] if block) + "\n"
 
 
@@ -126,9 +131,8 @@ def _wrapped(items: Iterable[str], width: int | None) -> Iterator[str]:
 def _summary_lines(report: Report, width: int | None) -> Iterator[str]:
     summary = report.summary
     if summary.is_dry_run:
-        yield from wrap(
-            f"plan to {summary.action} {summary.scope} in {summary.environment}: {_planned_steps_text(report)}", width
-        )
+        what = f"plan to {_PLAN_VERBS[summary.action]} {summary.scope} in {summary.environment}"
+        yield from wrap(f"{what}: {_planned_steps_text(report)}", width)
         yield f"  {summary.verdict}, dry run: nothing was changed; exit code {summary.exit_code}"
     else:
         stopped = ", interrupted" if summary.was_interrupted else ""
@@ -253,13 +257,12 @@ def _commands(report: Report, name: str) -> Iterator[str]:
             yield each.command
 
 
-def _next_command_lines(report: Report, width: int | None) -> Iterator[str]:
+def _next_command_lines(report: Report, width: int | None, limit: int | None = None) -> Iterator[str]:
     """Recommendations that belong to no failure; the others are shown with their failure."""
     failed = {failure.name for failure in report.failures}
-    for each in report.recommendations:
-        if each.application not in failed:
-            yield from wrap(f"  {each.sentence}", width)
-            yield f"    $ {each.command}"
+    for each in [each for each in report.recommendations if each.application not in failed][:limit]:
+        yield from wrap(f"  {each.sentence}", width)
+        yield f"    $ {each.command}"
 
 
 def _all_failure_lines(report: Report, width: int | None) -> Iterator[str]:
