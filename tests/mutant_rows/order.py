@@ -56,8 +56,8 @@ ORDER_MUTANTS = (
     ),
     Mutant(
         "needs outside the scope are checked once", "INV-1", "operations/deploy.py",
-        "        if not planned.plan.can_run:\n            return run.plan_report(planned)\n        opened",
-        "        opened",
+        "        if not planned.plan.can_run:\n            return run.plan_report(planned)\n        has_own_root",
+        "        has_own_root",
         DEPENDENCIES,
     ),
     Mutant(

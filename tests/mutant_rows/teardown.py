@@ -101,7 +101,7 @@ TEARDOWN_MUTANTS = (
     ),
     Mutant(
         "a volume that is not seen counts as retained", "INV-5", RETENTION,
-        "            if not not_retained and not self.affected.missing:",
+        "            if not not_retained and not affected.missing:",
         "            if not not_retained:",
         f"{DATA}::test_nothing_is_deleted_if_the_volume_of_a_claim_is_not_seen",
     ),
