@@ -99,7 +99,8 @@ def test_any_other_refusal_names_no_right(message: str) -> None:
 
 
 def test_a_refusal_without_words_still_says_something() -> None:
-    assert str(error_from_status(parse_status(502, b"", REDACTOR), "here")) == "here: HTTP 502 (502)"
+    words = "HTTP 502 without a body, unlike an API server: is it the right address?"
+    assert str(error_from_status(parse_status(502, b"", REDACTOR), "here")) == f"here: {words} (502)"
     assert str(error_from_status(Status(code=404, reason="NotFound"), "here")) == "here: NotFound (404 NotFound)"
 
 

@@ -135,3 +135,9 @@ def test_a_verdict_that_is_older_than_the_sync_is_not_believed(cluster: Running,
     assert cluster.shown("late")["status"]["health"]["status"] == "Healthy"
     ended = validate(cluster, "--dag", dag(tmp_path, "web", "late"), "--format", "json")
     assert (ended.code, healths(ended)) == (2, {"web": "Healthy", "late": "Progressing"})
+
+
+def test_m8_a_rule_that_is_not_checked_is_named(cluster: Running) -> None:
+    ended = cluster.windlass("validate", "--all", "--strict")
+    assert ended.code == 2
+    assert "rule INV-2 is not checked with --all: without a platform file there is no order to keep" in ended.stdout

@@ -246,8 +246,10 @@ def parse_status(code: int, body: bytes, redactor: Redactor) -> Status:
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=code)
-    if not body or status.message:
+    if status.message:
         return Status(code=code, message=status.message)
+    if not body:
+        return Status(code=code, message=f"HTTP {code} without a body, unlike an API server: is it the right address?")
     text = body[:MAX_BODY_SOURCE].decode("utf-8", "replace")
     excerpt = redactor(redactor.message(text, BODY_EXCERPT_LENGTH, 0))  # a proxy's error page may quote our request
     return Status(code=code, message=f"HTTP {code} with a body that is no Status: {excerpt!r}")

@@ -282,7 +282,7 @@ def test_out_of_time_while_looking_for_what_is_left_is_4() -> None:
             report = await s.torn_down(timeout=timedelta(seconds=20))
             assert report.summary.exit_code == 4
             assert [each.result for each in report.components] == [Result.SUCCEEDED]
-            assert report.removal.orphans == ("the run ended before it was known what is left; run it again",)
+            assert report.removal.orphans == ("not known: the run was stopped before it looked for them; rerun it",)
             assert await s.find(LEASES, "windlass", "argocd")
 
     run(main())

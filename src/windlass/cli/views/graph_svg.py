@@ -71,6 +71,9 @@ def _shown_stacks(platform: Platform, graph: Graph) -> list[str]:
     return [stack.name for stack in platform.stacks if stack.name in shown]
 
 
+CRITICAL_LEGEND = "thick border: critical"
+
+
 def _legend(platform: Platform, graph: Graph) -> Iterator[str]:
     colours, x = _colours(platform), MARGIN
     for stack in _shown_stacks(platform, graph):
@@ -78,10 +81,13 @@ def _legend(platform: Platform, graph: Graph) -> Iterator[str]:
         yield f'<rect x="{x:.0f}" y="36" width="12" height="12" rx="2" fill="{fill}" stroke="{line}"/>'
         yield f'<text x="{x + 17:.0f}" y="46">{escape(stack)}</text>'
         x += LEGEND_ENTRY_WIDTH + len(stack) * CHARACTER_WIDTH
+    if any(platform.applications[name].critical for name in graph.names):
+        yield f'<text x="{x:.0f}" y="46">{CRITICAL_LEGEND}</text>'
 
 
 def _legend_width(platform: Platform, graph: Graph) -> float:
-    return MARGIN + sum(LEGEND_ENTRY_WIDTH + len(stack) * CHARACTER_WIDTH for stack in _shown_stacks(platform, graph))
+    entries = [*_shown_stacks(platform, graph), CRITICAL_LEGEND]
+    return MARGIN + sum(LEGEND_ENTRY_WIDTH + len(entry) * CHARACTER_WIDTH for entry in entries)
 
 
 Columns = tuple[list[float], list[float]]

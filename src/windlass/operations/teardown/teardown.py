@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from windlass.operations.teardown.orphans import OrphanReport
 
 R = TypeVar("R")
-UNFINISHED_NOTICE = "the run ended before it was known what is left; run it again"
+UNFINISHED_NOTICE = "not known: the run was stopped before it looked for them; rerun it"
 
 
 @dataclass(frozen=True, slots=True)
