@@ -26,7 +26,11 @@ BANNED = {
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path
-    for path in (*(ROOT / name for name in PAGES), *sorted((ROOT / "docs").rglob("*.md")))
+    for path in (
+        *(ROOT / name for name in (*PAGES, "Makefile", "pyproject.toml")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *sorted((ROOT / "docs/schemas").glob("*.json")),
+    )
 }
 
 

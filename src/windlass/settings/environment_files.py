@@ -56,26 +56,26 @@ def _parameter_names(url: str) -> list[str]:
 
 class TimeoutsEntry(FileModel):
     sync: Duration | None = None
-    """How long the sync of one application may take."""
+    """Timeout of the sync of one application."""
     health: Duration | None = None
-    """How long one application may take to become healthy after its sync."""
+    """Timeout for one application to become healthy after its sync."""
     overall: Duration | None = None
-    """How long a whole run may take."""
+    """Time limit of a whole run."""
 
 
 class EnvironmentFile(FileModel):
-    """What is particular to one environment."""
+    """The settings of one environment."""
 
     name: Name
-    """`production`, or one of several: `production-eu`."""
+    """Name: `production`, or with a suffix: `production-eu`."""
     domain: Annotated[Text, AfterValidator(_require_domain)]
-    """Base domain of its ingresses."""
+    """Base domain of the environment."""
     git_repository: Annotated[Text, AfterValidator(_reject_credentials)]
-    """Address of the repository with the platform's manifests."""
+    """URL of the repository with the root chart."""
     git_revision: Text
-    """Branch, tag or commit."""
+    """Branch, tag or commit to deploy."""
     git_path: Annotated[Text, AfterValidator(_require_relative_path)] | None = None
-    """Folder of the root in that repository."""
+    """Folder of the root chart in the repository."""
     cluster_name: Text | None = None
     argocd_namespace: Name = DEFAULT_ARGOCD_NAMESPACE
     workflows_namespace: Name = "argo"

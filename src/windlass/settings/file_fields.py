@@ -36,6 +36,6 @@ def schema_text(model: type[FileModel]) -> str:
 
 class RetriesEntry(FileModel):
     max_attempts: Annotated[int, Field(ge=1, le=100)] | None = None
-    """How often a step is tried in all."""
+    """Maximum number of attempts of a step."""
     backoff: Duration | None = None
-    """The pause before the second attempt; it doubles each time."""
+    """Pause before the second attempt; it doubles for each further attempt."""

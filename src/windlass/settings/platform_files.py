@@ -21,18 +21,18 @@ class Metadata(FileModel):
 
 
 class Profile(FileModel):
-    """A kind of application. What is not given comes from the environment file, then from the embedded profile."""
+    """Timeouts of a kind of application. Defaults: the environment file, then the embedded profile."""
 
     sync: Duration | None = None
-    """How long a sync may take."""
+    """Timeout of a sync."""
     health: Duration | None = None
-    """How long it may take to become healthy after that."""
+    """Timeout to become healthy after the sync."""
     stability: Duration | None = None
-    """How long it must have been healthy."""
+    """How long the application must stay healthy before its gate opens."""
     degraded_grace: Duration | None = None
-    """How long it may be Degraded before that is a failure."""
+    """How long the application may be Degraded before it fails."""
     expected: Duration | None = None
-    """What it usually takes: for estimates, and for who starts first."""
+    """Usual duration; used for estimates and to start long chains first."""
 
 
 class NodeTimeouts(FileModel):
@@ -41,7 +41,7 @@ class NodeTimeouts(FileModel):
 
 
 class ResourceEntry(FileModel):
-    """Any object of the cluster."""
+    """A Kubernetes object."""
 
     api_version: Text
     kind: Text
@@ -50,18 +50,18 @@ class ResourceEntry(FileModel):
 
 
 class ApplicationEntry(FileModel):
-    """One node: an Argo CD Application, or an object whose health is a gate of its own."""
+    """A node: an Argo CD Application, or a Kubernetes object that other nodes depend on."""
 
     name: Name
     depends_on: list[Name] | None = None
-    """What must be healthy before this starts."""
+    """Nodes that must be healthy before this one starts."""
     profile: Name | None = None
     critical: bool | None = None
-    """The platform counts as failed, not degraded, when this is not healthy."""
+    """If this node is not healthy, the platform counts as failed, not as degraded."""
     application: ApplicationName | None = None
-    """The Argo CD Application, `[namespace/]name`, if it is not called like the node."""
+    """The Argo CD Application, `[namespace/]name`, if its name differs from that of the node."""
     resource: ResourceEntry | None = None
-    """Instead of an Application: wait for this object to be healthy."""
+    """A Kubernetes object that must be healthy, instead of an Application."""
     timeouts: NodeTimeouts = NodeTimeouts()
     retries: RetriesEntry = RetriesEntry()
 
@@ -73,16 +73,16 @@ class ApplicationEntry(FileModel):
 
 
 class StackEntry(FileModel):
-    """Applications that belong together."""
+    """A group of applications."""
 
     name: Name
     depends_on: list[Name] | None = None
-    """Stacks: every application of this one waits for every application of those."""
+    """Stacks. Every application of this stack depends on every application of those stacks."""
     applications: list[ApplicationEntry] | None = None
 
 
 class Only(FileModel):
-    """A part of the platform: the rest is known, is checked where this part needs it, and is never changed."""
+    """A part of the platform. The rest is never changed; its nodes are checked if this part depends on them."""
 
     stacks: list[Name] | None = None
     applications: list[Name] | None = None
@@ -90,14 +90,14 @@ class Only(FileModel):
 
 class Execution(FileModel):
     max_parallel: Annotated[int, Field(ge=1, le=1000)] = 10
-    """How many applications may be under way at a time."""
+    """Maximum number of applications in progress at the same time."""
     barrier: Literal["none", "wave"] = "none"
-    """`none`: each starts when what it waits for is healthy. `wave`: each wave waits for the whole one before."""
+    """`none`: a node starts when its dependencies are healthy. `wave`: a wave starts after the previous one."""
 
 
 class Spec(FileModel):
     extends: Literal["reference"] | None = None
-    """Start from the embedded reference platform; what stands here is added, or replaces what is given there."""
+    """Start from the embedded reference platform. Entries of this file are added, or override fields there."""
     only: Only | None = None
     execution: Execution = Execution()
     profiles: dict[Name, Profile] = Field(default_factory=dict)
@@ -105,7 +105,7 @@ class Spec(FileModel):
 
 
 class PlatformFile(FileModel):
-    """A platform: what it consists of, and in which order it stands up."""
+    """A platform: its applications and their dependencies."""
 
     api_version: Literal["windlass.dev/v1alpha1"]
     kind: Literal["Platform"]

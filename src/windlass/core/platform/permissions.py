@@ -76,28 +76,28 @@ _CLUSTER, _ARGOCD, _APPLICATIONS = Place.CLUSTER, Place.ARGOCD, Place.APPLICATIO
 
 RIGHTS: tuple[Right, ...] = (
     Right((*_READ, _A.TEARDOWN), _APPLICATIONS, ARGO, ("applications",), ("list",), "the state of the platform"),
-    Right(_CHECKS, _APPLICATIONS, ARGO, ("applications",), ("get",), "Applications that are objects of others"),
+    Right(_CHECKS, _APPLICATIONS, ARGO, ("applications",), ("get",), "Applications that parents define"),
     Right((*_RUNS, _A.WAIT), _APPLICATIONS, ARGO, ("applications",), ("watch",), "to wait for Argo CD"),
     Right((_A.IMPORT,), _CLUSTER, ARGO, ("applications",), ("list",), "everything that Argo CD deploys"),
     Right((_A.STATUS,), _CLUSTER, ARGO, ("applications",), ("list", "watch"), "everything that Argo CD deploys"),
     Right((*_CHECKS, _A.IMPORT), _CLUSTER, ARGO, ("applicationsets",), ("list",), "what defines Applications"),
     Right(_OBJECTS, _ARGOCD, "", ("configmaps",), ("get",), "Argo CD's health checks and intervals", ("argocd-cm",)),
-    Right((_A.IMPORT,), _ARGOCD, "", ("configmaps",), ("get",), "whether parents wait for children", ("argocd-cm",)),
+    Right((_A.IMPORT,), _ARGOCD, "", ("configmaps",), ("get",), "the health check for Applications", ("argocd-cm",)),
     Right(_READ, _ARGOCD, ARGO, ("appprojects",), ("get",), "whether this is Argo CD's namespace", ("default",)),
     Right((_A.VALIDATE, _A.WAIT), _CLUSTER, "", ("namespaces",), ("get",), "whether it exists", ("{argocd}",)),
     Right((_A.DEPLOY, _A.PLAN), _CLUSTER, "", ("namespaces",), ("get",), "whether it exists, and to which cluster a "
           "plan belongs", ("{argocd}", "kube-system")),
-    Right(_CHECKS, _ARGOCD, "coordination.k8s.io", ("leases",), ("get",), "which platform the cluster carries",
+    Right(_CHECKS, _ARGOCD, "coordination.k8s.io", ("leases",), ("get",), "the recorded environment and platform",
           ("windlass",)),
-    Right((_A.STATUS,), _ARGOCD, "coordination.k8s.io", ("leases",), ("get", "list", "watch"), "which platform the "
-          "cluster carries, and who holds the lock", ("windlass",)),
-    Right(_RUNS, _ARGOCD, "coordination.k8s.io", ("leases",), ("create",), "the lock: one run at a time"),
+    Right((_A.STATUS,), _ARGOCD, "coordination.k8s.io", ("leases",), ("get", "list", "watch"), "the recorded "
+          "environment and platform, and the holder of the lock", ("windlass",)),
+    Right(_RUNS, _ARGOCD, "coordination.k8s.io", ("leases",), ("create",), "to create the lock"),
     Right((_A.DEPLOY,), _ARGOCD, "coordination.k8s.io", ("leases",), ("update",), "to renew and release the lock",
           ("windlass",)),
-    Right((_A.PLAN,), _ARGOCD, "", ("services/proxy",), ("get",), "with a token of Argo CD: which objects change",
+    Right((_A.PLAN,), _ARGOCD, "", ("services/proxy",), ("get",), "with an Argo CD token: which objects change",
           ("https:argocd-server:443", "http:argocd-server:80")),
     Right(_OBJECTS, _CLUSTER, "apps", ("deployments", "statefulsets", "daemonsets", "replicasets"), ("get", "list"),
-          "the health of objects; of critical applications all of them"),
+          "the health of objects"),
     Right(_OBJECTS, _CLUSTER, "batch", ("jobs",), ("get", "list"), "the health of objects, and hooks"),
     Right(_OBJECTS, _CLUSTER, "", ("pods", "persistentvolumeclaims"), ("get", "list"), "the health of objects, and why "
           "one is not healthy"),
@@ -107,16 +107,16 @@ RIGHTS: tuple[Right, ...] = (
           "findings of policy engines"),
     Right(_RUNS, _APPLICATIONS, ARGO, ("applications",), ("patch",), "to sync, to refresh, to change finalizers"),
     Right((_A.DEPLOY,), _ARGOCD, ARGO, ("applications",), ("create",), "the root Application"),
-    Right((_A.TEARDOWN,), _APPLICATIONS, ARGO, ("applications", "applicationsets"), ("delete",), "to remove them"),
+    Right((_A.TEARDOWN,), _APPLICATIONS, ARGO, ("applications", "applicationsets"), ("delete",), "to delete them"),
     Right((_A.TEARDOWN,), _APPLICATIONS, ARGO, ("applicationsets",), ("patch",), "to keep their Applications"),
     Right((_A.TEARDOWN,), _ARGOCD, "coordination.k8s.io", ("leases",), ("update", "delete"), "to renew the lock, and "
-          "to remove it in the end", ("windlass",)),
-    Right((_A.TEARDOWN,), _CLUSTER, "*", ("*",), ("get", "list"), "what is left of each application, and what is not "
-          "the platform's: what cannot be listed counts as present, and what contains it is kept"),
+          "to delete it at the end", ("windlass",)),
+    Right((_A.TEARDOWN,), _CLUSTER, "*", ("*",), ("get", "list"), "the remaining objects of "
+          "applications, and foreign objects"),
     Right((_A.TEARDOWN,), _CLUSTER, "", ("persistentvolumes",), ("patch",), "to retain volumes"),
-    Right((_A.TEARDOWN,), _CLUSTER, "", ("persistentvolumeclaims", "namespaces"), ("delete",), "what Argo CD leaves"),
+    Right((_A.TEARDOWN,), _CLUSTER, "", ("persistentvolumeclaims", "namespaces"), ("delete",), "what a cascade keeps"),
     Right((_A.TEARDOWN,), _CLUSTER, "apiextensions.k8s.io", ("customresourcedefinitions",), ("delete",),
-          "what Argo CD leaves"),
+          "what a cascade keeps"),
     Right((_A.TEARDOWN,), _CLUSTER, "snapshot.storage.k8s.io", ("volumesnapshots",), ("create",),
           "the volume policy `snapshot`"),
 )  # fmt: skip
