@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+IMAGE := dist/windlass-image.tar
 # Code without I/O, clock or waiting: every branch of it is tested.
 PURE := src/windlass/core/*,src/windlass/printable_text.py,src/windlass/kube/client/resources.py,src/windlass/kube/transport/retries.py,src/windlass/kube/transport/line_splitter.py,src/windlass/kube/client/objects.py,src/windlass/kube/decoding.py,src/windlass/kube/auth/proxies.py,src/windlass/kube/redactions.py,src/windlass/kube/api_errors.py
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
@@ -12,7 +13,7 @@ E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sim mutants fuzz audit check lint types imports coverage bench clients browser wheel lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test sim mutants fuzz audit check lint types imports coverage bench clients browser wheel image image-run-demo image-push image-test lock clean e2e-build e2e e2e-up e2e-shell recordings
 
 help: ## list all targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -85,6 +86,18 @@ wheel: $(VENV)/ready ## build the wheel and run it on every installed Python fro
 	rm -rf dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -m tests.wheels dist
+
+image: $(VENV)/ready ## build the container image dist/windlass-image.tar without a container daemon: root on Debian
+	PYTHON=$(BIN)/python image/build $(IMAGE)
+
+image-run-demo: ## run the demo in the image, without a network, with a read-only root file system
+	image/run $(IMAGE) demo --out /tmp/windlass-demo
+
+image-push: ## push the image; REGISTRY=registry.example.org/platform
+	image/push $(IMAGE) $(REGISTRY)
+
+image-test: image ## test the image: its content, the Containerfile, a push to a registry on loopback
+	$(BIN)/pytest -v -p no:randomly --timeout=1200 tests/image
 
 lock: $(VENV)/ready ## update the pinned requirements from pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check uv

@@ -55,7 +55,7 @@ def build() -> None:
     with step("images"), _scratch(target.parent, "images") as work:
         storage = work / "registry"
         storage.mkdir()
-        with _serving(storage, work) as port:
+        with registry_on_loopback(storage, work) as port:
             builder = _Builder(work, port)
             builder.bases(rootfs)
             for image in _all():
@@ -100,7 +100,7 @@ def _scratch(parent: Path, name: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _serving(storage: Path, work: Path) -> Iterator[int]:
+def registry_on_loopback(storage: Path, work: Path) -> Iterator[int]:
     """A writable registry on the loopback for as long as images are pushed."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
