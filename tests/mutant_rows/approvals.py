@@ -88,7 +88,7 @@ APPROVAL_MUTANTS = (
     ),
     Mutant(
         "a platform may be empty", "input", "settings/platforms.py",
-        "    return definition if definition.platform.managed_nodes else [_empty_problem(layers, file)]",
+        "    return definition if is_complete else [_empty_problem(layers, file)]",
         "    return definition",
         "settings/test_files.py",
     ),
