@@ -24,6 +24,12 @@ TEARDOWN_MUTANTS = (
         f"{LEFT}::test_nodes_that_a_gone_parent_defined_go_in_their_own_turn",
     ),
     Mutant(
+        "a dependent that cannot be seen is gone", "INV-5", "core/platform/planning/plans.py",
+        "        checked_nodes=existing | unknown,",
+        "        checked_nodes=existing,",
+        f"{LEFT}::test_a_dependent_counts_as_present_if_not_everything_can_be_listed",
+    ),
+    Mutant(
         "what cannot be listed is no foreign object", "INV-5", "core/platform/teardown/foreign_objects.py",
         "    return ForeignObjects(tuple(sorted(foreign)), listed.unreadable)",
         "    return ForeignObjects(tuple(sorted(foreign)))",

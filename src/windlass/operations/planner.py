@@ -25,7 +25,12 @@ from windlass.core.platform.planning import approvals, definitions, lint_warning
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.text_layout import pluralize
 from windlass.core.platform.teardown import parents
-from windlass.core.platform.teardown.inventory import PresentObjects, left_behind_objects, uses_label_tracking
+from windlass.core.platform.teardown.inventory import (
+    PresentObjects,
+    left_behind_objects,
+    unlisted_summary,
+    uses_label_tracking,
+)
 from windlass.core.platform.teardown.parents import ParentRemovalPlan, TeardownSelection
 from windlass.core.platform.teardown.volumes import VolumePolicy
 from windlass.errors import WindlassError
@@ -216,26 +221,14 @@ def _plan_teardown(request: RunRequest, platform: Platform, snapshot: Snapshot, 
     platform = replace(platform, graph=graph)
     left_behind = seen.left_behind(nodes)
     summaries = {name: summarize_keys(keys) for name, keys in left_behind.items()}
-    plan = plans.plan_teardown(platform, snapshot, request.scope, summaries)
+    unlisted = unlisted_summary(seen.objects.unreadable)
+    plan = plans.plan_teardown(platform, snapshot, request.scope, summaries, unlisted)
     selected = scopes.selected_nodes(platform, request.scope)
     live = frozenset(name for key, name in nodes.items() if (key.namespace, key.name) in applications)
     selection = TeardownSelection(nodes, graph, selected, live, request.scope.is_platform)
     removal = parents.plan_parent_removal(parent_list, selection)
     plan = replace(plan, unmet=(*plan.unmet, *removal.refused))
-    warnings = _unverified_dependents(platform, selected, live, seen.objects)
-    return PlannedRun(platform, plan, snapshot, warnings, parent_removal=removal, left_behind=left_behind)
-
-
-def _unverified_dependents(
-    platform: Platform, selected: frozenset[str], live: frozenset[str], objects: PresentObjects
-) -> tuple[str, ...]:
-    """Dependents outside the scope without an Application, if it is not known that nothing of them is left."""
-    dependents = platform.graph.reversed().closure(selected) - selected - live - platform.resource_nodes
-    if not dependents or not objects.unreadable:
-        return ()
-    kinds = ", ".join(sorted({each.what for each in objects.unreadable}))
-    names = ", ".join(sorted(dependents))
-    return (f"objects of {names} may be left, which depend on what is removed: could not list {kinds}",)
+    return PlannedRun(platform, plan, snapshot, parent_removal=removal, left_behind=left_behind)
 
 
 def _nodes_by_key(platform: Platform, argocd_namespace: str) -> dict[ResourceKey, str]:

@@ -83,8 +83,8 @@ class Stand:
             delete_foreign=frozenset(foreign),
         )
 
-    async def foretold(self, policy: str = "retain", foreign: tuple[str, ...] = ()) -> Report:
-        request = self.request(policy=policy, foreign=foreign)
+    async def foretold(self, policy: str = "retain", foreign: tuple[str, ...] = (), scope: str = "platform") -> Report:
+        request = self.request(scope, policy, foreign)
         return (await plan_operation.plan(self.access().cluster, request)).report
 
     def writes(self) -> list[JournalEntry]:

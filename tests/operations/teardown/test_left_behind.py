@@ -8,10 +8,12 @@ import pytest
 
 from tests.operations.clusters import APPS, after
 from tests.operations.teardown.teardowns import AUTOMATED, Stand, Witness, pod_of, stand
+from tests.operations.teardown.test_cleanup import DEFINITIONS
 from tests.operations.teardown.test_problems import FREE, LEASES, refused
 from tests.sandbox.controllers.clusters import World, run, world
 from tests.sandbox.controllers.objects import URL, application
 from windlass.core.platform.outcomes import Result
+from windlass.sandbox.apiserver.faults import Fault
 from windlass.sandbox.argocd.repositories import MemoryRepository
 
 if TYPE_CHECKING:
@@ -106,18 +108,44 @@ def test_an_application_that_vanishes_after_the_plan_is_removed_with_what_it_lef
     run(main())
 
 
-def test_a_dependent_that_may_be_left_is_told_where_not_everything_can_be_listed() -> None:
+@pytest.mark.parametrize("code", [403, 500])
+def test_a_dependent_counts_as_present_if_not_everything_can_be_listed(code: int) -> None:
+    """The Deployment of `web` still runs; nothing but the list of that kind would show it."""
+
     async def main() -> None:
         async with world() as w:
-            s = stand(w, "web: api")
+            s = await orphaned(w)
+            await w.sandbox.client().delete("configmaps", "web", "default")
+            w.sandbox.server.faults.add(Fault(verb="list", kind=DEPLOYMENTS, code=code, reason="Forbidden", times=None))
+            before = len(s.writes())
+            for report in (await s.torn_down("app:api"), await s.foretold(scope="app:api")):
+                assert report.summary.exit_code == 1, (report.failures, report.removal)
+                (unmet,) = report.unmet
+                assert (unmet.name, unmet.needed_by, unmet.is_known) == ("web", ("api",), False)
+                assert unmet.why.startswith(
+                    "may still depend on it: its Application is gone, but its objects could not be listed: "
+                    "deployments.apps (injected fault"
+                )
+                advice = {each.detected: each.command for each in report.recommendations}
+                assert advice["NotVerified"] == "windlass rbac --for teardown"
+            assert len(s.writes()) == before
+
+    run(main())
+
+
+@pytest.mark.parametrize("unlisted", ["secrets", DEFINITIONS])
+def test_what_cannot_be_listed_blocks_only_where_a_dependent_may_have_such_objects(unlisted: str) -> None:
+    """A definition alone does not make a dependent present, nor does anything if all dependents have Applications."""
+
+    async def main() -> None:
+        async with world() as w:
+            s = stand(w, "web: api; api: db")
             await s.deployed()
-            assert (await s.torn_down("app:web")).summary.exit_code == 0
-            w.sandbox.server.faults.add(refused("list", "secrets"))
-            report = await s.torn_down("app:api")
-            assert report.summary.exit_code == 0, (report.failures, report.removal)
-            assert (
-                "objects of web may be left, which depend on what is removed: could not list secrets" in report.notices
-            )
+            if unlisted == DEFINITIONS:
+                assert (await s.torn_down("app:web")).summary.exit_code == 0
+            w.sandbox.server.faults.add(refused("list", unlisted))
+            report = await s.torn_down("app:api" if unlisted == DEFINITIONS else "app:web")
+            assert (report.unmet, report.summary.exit_code) == ((), 0), (report.failures, report.removal)
 
     run(main())
 

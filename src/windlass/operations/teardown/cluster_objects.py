@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.argo.cd.resource_tracking import observed_object
 from windlass.core.platform.teardown.inventory import CRD_GROUP_KIND, PresentObjects, ResourceKey, Unreadable
-from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound
+from windlass.kube.api_errors import TRANSIENT_ERRORS, KubeError, NotFound, missing_right
 from windlass.kube.client.objects import TypedObject
 from windlass.kube.client.resources import Resource
 from windlass.kube.inventory import ClusterInventory, PartialObjectMetadata
@@ -160,6 +160,7 @@ def _present_objects(listing: InventoryListing) -> PresentObjects:
             each.ref.resource.group,
             str(each.ref.resource),
             each.is_permanent,
+            missing_right(each.error),
         )
         for each in listing.unlisted
     )

@@ -63,6 +63,8 @@ class Unmet:
     name: str
     needed_by: tuple[str, ...]
     why: str
+    is_known: bool = True
+    """False for a dependent that counts as present because not all objects could be listed."""
 
 
 @dataclass(frozen=True)
@@ -141,23 +143,39 @@ def plan_deploy(
 
 
 def plan_teardown(
-    platform: Platform, snapshot: Snapshot, scope: Scope, left_behind: Mapping[str, str] | None = None
+    platform: Platform,
+    snapshot: Snapshot,
+    scope: Scope,
+    left_behind: Mapping[str, str] | None = None,
+    unlisted: str = "",
 ) -> Plan:
     """Plan on the reversed graph: dependents are deleted before their dependencies.
 
     `left_behind`: nodes whose Application is gone and whose objects are not, with a summary of these objects.
+    `unlisted`: what could not be listed. If there is any, a node outside the scope counts as present also without an
+    Application: nothing shows that its objects are gone.
     """
     left = left_behind or {}
     # Resource nodes are deleted together with the Application that created them.
     existing = (snapshot.states.keys() | left.keys()) - platform.resource_nodes
     problems = {name: f"its Application is gone, but not {left[name]}" for name in left}
+    selected = scopes.selected_nodes(platform, scope)
+    absent = {*platform.graph.names} - existing - platform.resource_nodes - selected
+    unknown = absent if unlisted else set()
+
+    def blocking_problem(name: str) -> str:
+        if name in unknown:
+            return f"may still depend on it: its Application is gone, but {unlisted}"
+        return "still depends on it" + (f": {problems[name]}" if name in problems else "")
+
     rules = _PlanRules(
         platform.graph.reversed(),
-        checked_nodes=existing,
+        checked_nodes=existing | unknown,
         required_action=lambda name: (Verb.REMOVE, problems.get(name, "it is there"), ()) if name in existing else None,
-        blocking_problem=lambda name: "still depends on it" + (f": {problems[name]}" if name in problems else ""),
+        blocking_problem=blocking_problem,
     )
-    return _build_plan(platform, scope, rules)
+    plan = _build_plan(platform, scope, rules)
+    return replace(plan, unmet=tuple(replace(each, is_known=each.name not in unknown) for each in plan.unmet))
 
 
 def _build_plan(platform: Platform, scope: Scope, rules: _PlanRules) -> Plan:

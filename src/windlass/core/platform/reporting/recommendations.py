@@ -40,6 +40,7 @@ class RunProblem(StrEnum):
     RUN_STOPPED = "RunStopped"
     ORPHANS_LEFT = "OrphansLeft"
     OUT_OF_SCOPE = "OutOfScope"
+    NOT_VERIFIED = "NotVerified"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,10 @@ CATALOGUE: Mapping[DetectedProblem, tuple[str, str]] = {
     RunProblem.OUT_OF_SCOPE: (
         "{name} is outside the scope: widen the scope to include it, or run {name} first.",
         _RERUN,
+    ),
+    RunProblem.NOT_VERIFIED: (
+        "Objects of {name} may be left: have an administrator grant the right to list the kinds above, then rerun.",
+        _RIGHTS,
     ),
     Reason.ABSENT: (
         "{name} does not exist: it was not created, or another client deleted it; check its parent Application.",

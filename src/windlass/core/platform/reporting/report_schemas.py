@@ -158,6 +158,7 @@ DESCRIPTIONS: Mapping[type, Mapping[str, str]] = {
         "name": "The component or parent that prevents the run.",
         "needed_by": "The components in the scope that wait for it.",
         "why": "Why it prevents the run.",
+        "is_known": "False if it only counts as present, because not all objects could be listed.",
     },
     Finding: {
         "rule": "The rule that the finding is about.",

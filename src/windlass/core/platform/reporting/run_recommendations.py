@@ -67,8 +67,8 @@ def run_recommendations(
         recommendations.append(recommendation_for(detected, target, rerun, each.name))
     for needed in (each for each in unmet if each.name in targets):  # a parent that is not a node can also be unmet
         command = f"{_command(run)} --scope app:{needed.name}"
-        target = targets[needed.name]
-        recommendations.append(recommendation_for(RunProblem.OUT_OF_SCOPE, target, command, needed.name))
+        problem = RunProblem.OUT_OF_SCOPE if needed.is_known else RunProblem.NOT_VERIFIED
+        recommendations.append(recommendation_for(problem, targets[needed.name], command, needed.name))
     return tuple(recommendations)
 
 

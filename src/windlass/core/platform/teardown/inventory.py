@@ -18,6 +18,11 @@ DEFAULT_OBJECTS = frozenset({
 """(Kind, name) of objects that controllers create in every namespace."""
 LEASE_GROUP_KIND = ("coordination.k8s.io", "Lease")
 """Leader election leases, which do not count as contents: without a participant they mean nothing."""
+_IN_NO_TURN = frozenset({
+    "customresourcedefinitions.apiextensions.k8s.io", "persistentvolumeclaims", "persistentvolumes",
+})  # fmt: skip
+"""Resources whose objects are not removed in the turn of a node, as `plural.group`."""
+MAX_SHOWN_UNLISTED = 3
 SHARED_NAMESPACES = frozenset({"", "default"})
 
 
@@ -94,6 +99,8 @@ class Unreadable:
     """As `plural.group`; empty for every resource of the group."""
     is_permanent: bool = False
     """Another attempt would fail in the same way, for example because a permission is missing."""
+    missing_right: str = ""
+    """The right without which it could not be read; empty if none is missing."""
 
     def includes(self, resource_name: str) -> bool:
         """Whether objects of this resource are among them."""
@@ -158,6 +165,16 @@ def left_behind_objects(
         if node and is_removed:
             left.setdefault(node, []).append(found.key)
     return {node: tuple(sorted(keys)) for node, keys in left.items()}
+
+
+def unlisted_summary(unreadable: Iterable[Unreadable]) -> str:
+    """What could not be listed and may contain objects that `left_behind_objects` would find; empty if nothing."""
+    hiding = sorted((each for each in unreadable if each.resource_name not in _IN_NO_TURN), key=lambda each: each.what)
+    if not hiding:
+        return ""
+    shown = "; ".join(f"{each.what} ({each.missing_right or each.error})" for each in hiding[:MAX_SHOWN_UNLISTED])
+    more = f"; and {len(hiding) - MAX_SHOWN_UNLISTED} more" if len(hiding) > MAX_SHOWN_UNLISTED else ""
+    return f"its objects could not be listed: {shown}{more}"
 
 
 def owned_uids(
