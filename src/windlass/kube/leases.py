@@ -13,7 +13,15 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from windlass.errors import WindlassError
-from windlass.kube.api_errors import AlreadyExists, Conflict, KubeError, NotFound
+from windlass.kube.api_errors import (
+    AlreadyExists,
+    Conflict,
+    ConnectionLost,
+    DeadlineExceeded,
+    KubeError,
+    NotFound,
+    Unreachable,
+)
 from windlass.kube.client.clients import KubeClient
 from windlass.kube.client.resources import LEASES
 
@@ -29,6 +37,7 @@ LEASE_DURATION = 15.0  # seconds without a renewal after which a holder counts a
 RENEW_INTERVAL = 4.0
 RENEW_DEADLINE = 10.0  # seconds without a renewal after which nothing is written; well before another holder takes over
 LEASE_POLL_INTERVAL = 1.0
+NO_ANSWER = (TimeoutError, Unreachable, ConnectionLost, DeadlineExceeded)
 
 
 class LockLost(WindlassError):
@@ -72,6 +81,8 @@ class ProcessLease:
         self._deletes_on_release = False
         self._renewed_at = float("-inf")
         """Time of the last renewal; before it is acquired and after it is released, no write is allowed."""
+        self._renewal_error: Exception | None = None
+        """Why the last attempt to renew it failed."""
 
     @property
     def clock(self) -> Clock:
@@ -80,7 +91,15 @@ class ProcessLease:
     def check(self) -> None:
         """Raise `LockLost` if the Lease was not renewed in time."""
         if self.clock.monotonic() - self._renewed_at > RENEW_DEADLINE:
-            raise LockLost("the lock could not be renewed; nothing more is written", where=str(self.ref))
+            raise LockLost(self._loss_reason())
+
+    def _loss_reason(self) -> str:
+        """The cause, not the Lease: a server that does not answer renews nothing."""
+        error = self._renewal_error
+        if error is None or isinstance(error, NO_ANSWER):
+            server, effect = self._client.server, "the lock could not be renewed, and nothing more is written"
+            return f"the API server {server} has not answered for {RENEW_DEADLINE:g} s, so {effect}"
+        return f"the lock could not be renewed for {RENEW_DEADLINE:g} s, so nothing more is written: {error}"
 
     async def read(self) -> RawObject | None:
         """The Lease, held or not; `None` if it does not exist."""
@@ -181,7 +200,8 @@ class ProcessLease:
                 await self._update({"renewTime": _format_time(self._claim.now())})
         except NotFound:
             raise self._lost_error() from None
-        except (KubeError, TimeoutError):
+        except (KubeError, TimeoutError) as error:
+            self._renewal_error = error
             self.check()  # retry while there is time
         else:
             self._renewed_at = requested_at
@@ -201,7 +221,7 @@ class ProcessLease:
         return {**self._lease, "spec": {**self._lease["spec"], **changes}}
 
     def _lost_error(self) -> LockLost:
-        return LockLost("somebody else has taken the lock", where=str(self.ref))
+        return LockLost("another run has taken the lock", where=str(self.ref))
 
     async def _release(self) -> None:
         """Release the Lease; if that fails, it expires after the lease duration."""

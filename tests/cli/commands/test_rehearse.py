@@ -149,6 +149,22 @@ def test_a_kind_without_a_stand_in_is_3(tmp_path: Path, capsys: pytest.CaptureFi
     assert "no stand-in for Service rook-ceph/pool" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("scope", "code"), [("platform", 3), ("stack:b", 0)])
+def test_l7_a_rehearsal_of_nothing_says_so(
+    scope: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    applications = "[{name: x}]" if code == 0 else "[]"
+    stacks = f"[{{name: a, applications: {applications}}}, {{name: b, applications: []}}]"
+    head = "apiVersion: windlass.dev/v1alpha1\nkind: Platform\nmetadata: {name: empty}\n"
+    (tmp_path / "dag.yaml").write_text(f"{head}spec: {{stacks: {stacks}}}\n")
+    assert main(["rehearse", "--dag", str(tmp_path / "dag.yaml"), "--scope", scope], {}) == code
+    output = capsys.readouterr()
+    if code:
+        assert "this platform has no application" in output.err
+    else:
+        assert output.out.splitlines()[1:] == ["  nothing in scope; deploy would end with exit code 0"]
+
+
 def test_the_reference_platform_as_a_process() -> None:
     ended = windlass("rehearse", timeout=120)
     assert (ended.code, ended.stderr) == (0, "")
@@ -158,7 +174,7 @@ def test_the_reference_platform_as_a_process() -> None:
         "  43 succeeded; deploy would end with exit code 0",
     ]
     assert "     33  metallb-config" in ended.stdout
-    assert lines[-1] == "      0  25 others, each of which fails alone"
+    assert lines[-1] == "      0  25 applications without dependents"
 
 
 def test_text_says_what_is_held_back(dag: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,7 +192,7 @@ def test_text_says_what_each_failure_would_hold_back(dag: str, capsys: pytest.Ca
     head, order, radius = capsys.readouterr().out.split("\n\n")
     assert "the plan says 2 min\n  critical path 2 min" in head
     assert [line.split()[-2] for line in order.splitlines()[1:]] == ["vault", "keycloak"]
-    assert radius.splitlines()[1:] == ["      1  vault     keycloak", "      0  1 other, which fails alone"]
+    assert radius.splitlines()[1:] == ["      1  vault     keycloak", "      0  1 application without dependents"]
 
 
 def test_blast_radius_is_everything_behind() -> None:

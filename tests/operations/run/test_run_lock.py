@@ -13,7 +13,7 @@ from tests.kube.test_leases import on_a_cluster
 from tests.run_contexts import run_lease
 from tests.simulation.play import Play, acted
 from tests.simulation.scenarios import Act, told
-from windlass.core.log_lines import LogLine
+from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.lock_holders import HOLDER_ANNOTATION, describe_person
 from windlass.kube.api_errors import KubeError
 from windlass.kube.client.resources import LEASES
@@ -139,8 +139,22 @@ def test_a_run_can_wait_for_another_one_to_end() -> None:
                 assert not waiting.done()
             await rest(3)
             assert waiting.done()
-        [line] = [each.message for each in events if isinstance(each, LogLine)]
+        [doubt, line] = [each.message for each in events if isinstance(each, LogLine)]
+        assert doubt.startswith("the lock is held: run one, since 20")
         assert line.startswith("waiting for the lock: run one, since 20")
+
+    on_a_cluster(work)
+
+
+def test_l10_the_wait_for_the_lock_of_a_dead_run_is_announced_with_its_length() -> None:
+    async def work(w: World) -> None:
+        await left_by_a_dead_one(w)
+        events: list[object] = []
+        await run_lock.wait_until_free(run_lease(w.kube, "two"), run_lock.LockPatience(emit=events.append))
+        [line] = [each for each in events if isinstance(each, LogLine)]
+        assert line.message.startswith("the lock is held: run dead")
+        assert line.message.endswith("; waiting up to 15 s to see whether that run is alive")
+        assert line.level is Level.WARN, "the short log of a terminal shows it"
 
     on_a_cluster(work)
 
@@ -217,8 +231,20 @@ def test_one_that_is_lost_is_told_and_checked() -> None:
             with pytest.raises(LockLost):
                 lock.check()
             assert control.error is not None
-            assert control.error.what == "somebody else has taken the lock"
+            assert control.error.what == "another run has taken the lock"
         assert await holder(w) == "two", "what is not ours is not let go"
+
+    on_a_cluster(work)
+
+
+def test_m12_a_server_that_stops_answering_is_the_cause_not_the_lease() -> None:
+    async def work(w: World) -> None:
+        control = RunControl(lambda _: None)
+        async with held(w, "one", control):
+            w.sandbox.server.faults.add(Fault(sever="before", times=None))
+            await rest(LEASE_DURATION)
+            assert control.stop_reason.startswith(f"the API server {w.kube.server} has not answered for 10 s, so ")
+            assert "Lease" not in control.stop_reason
 
     on_a_cluster(work)
 
@@ -235,6 +261,9 @@ def test_without_answers_it_is_lost_before_others_may_take_it() -> None:
                 lock.check()
             await rest(10)
             assert control.error
+            assert control.stop_reason.startswith(
+                "the lock could not be renewed for 10 s, so nothing more is written: "
+            )
 
     on_a_cluster(work)
 

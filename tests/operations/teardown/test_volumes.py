@@ -160,6 +160,19 @@ def test_kinds_that_another_run_installed_before_it_released_the_lock_are_known(
     run(main())
 
 
+def test_l22_volumes_of_applications_that_still_run_are_not_listed_as_retained() -> None:
+    async def main() -> None:
+        async with world() as w:
+            s = await with_data(w)
+            held = {"metadata": {"finalizers": ["example.org/held"]}}
+            await w.sandbox.client().patch(CLAIMS, "own", held, "default")
+            report = await s.torn_down()
+            assert {each.name: str(each.result) for each in report.components} == {"web": "failed", "db": "skipped"}
+            assert report.removal.retained == ()
+
+    run(main())
+
+
 def test_nothing_is_deleted_if_a_volume_is_not_retained_in_the_end() -> None:
     """Another controller sets the policy back each time."""
 

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.core.platform.documents import API_VERSION, to_json
 from windlass.core.platform.model.graphs import ZERO
-from windlass.core.platform.reporting.text_layout import format_duration
+from windlass.core.platform.reporting.text_layout import format_duration, pluralize
 from windlass.operations.rehearse import blast_radius
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ def text(rehearsal: Rehearsal) -> str:
 
 def _head(rehearsal: Rehearsal) -> Iterator[str]:
     premise, summary = rehearsal.request, rehearsal.report.summary
-    counts = ", ".join(f"{number} {word}" for word, number in summary.counts.items())
+    counts = ", ".join(f"{number} {word}" for word, number in summary.counts.items()) or "nothing in scope"
     yield f"rehearsal of {premise.scope} of {premise.platform.name}, seed {premise.seed}: {summary.verdict}"
     yield f"  {counts}; deploy would end with exit code {summary.exit_code}"
+    if not summary.counts:
+        return
     estimated = format_duration(rehearsal.report.metrics.estimated or ZERO)
     if premise.failing_nodes:
         yield f"  all is known after {format_duration(summary.duration)}; without a failure the plan says {estimated}"
@@ -97,9 +99,9 @@ def _bar(start: timedelta, end: timedelta, last: timedelta) -> str:
 
 def _blast_radius(rehearsal: Rehearsal) -> Iterator[str]:
     """Empty if failures were requested: in that case the run itself shows their effect."""
-    if rehearsal.request.failing_nodes:
-        return
     rows = blast_radius(rehearsal.request.graph)
+    if rehearsal.request.failing_nodes or not rows:
+        return
     width = max((len(name) for name, _ in rows), default=0)
     yield "if it fails, this many are held back"
     for name, blocked in rows:
@@ -107,11 +109,7 @@ def _blast_radius(rehearsal: Rehearsal) -> Iterator[str]:
             more = f" and {len(blocked) - MAX_NAMES} more" if len(blocked) > MAX_NAMES else ""
             yield f"  {len(blocked):>5}  {name:<{width}}  {', '.join(blocked[:MAX_NAMES])}{more}"
     without_dependents = sum(not behind for _, behind in rows)
-    yield (
-        f"  {0:>5}  {without_dependents} others, each of which fails alone"
-        if without_dependents > 1
-        else f"  {0:>5}  1 other, which fails alone"
-    )
+    yield f"  {0:>5}  {pluralize(without_dependents, 'application')} without dependents"
 
 
 def document(rehearsal: Rehearsal) -> str:

@@ -12,7 +12,7 @@ from windlass.core.platform.lock_holders import recorded_holder
 from windlass.errors import WindlassError
 from windlass.kube.access_reviews import Permission
 from windlass.kube.client.resources import LEASES
-from windlass.kube.leases import LEASE_POLL_INTERVAL, LeaseStatus
+from windlass.kube.leases import LEASE_DURATION, LEASE_POLL_INTERVAL, LeaseStatus
 from windlass.operations.cluster_identity import LEASE_NAME
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ async def wait_until_free(lease: ProcessLease, patience: LockPatience = REFUSE_A
 
     Returns at once if the Lease has no holder, otherwise after it was not renewed for the lease duration.
     """
-    started, is_told = lease.clock.monotonic(), False
+    started, is_told, is_doubt_told = lease.clock.monotonic(), False, False
     while True:
         found, status = await lease.observe()
         if status in {LeaseStatus.FREE, LeaseStatus.EXPIRED}:
@@ -60,8 +60,11 @@ async def wait_until_free(lease: ProcessLease, patience: LockPatience = REFUSE_A
             if lease.clock.monotonic() - started >= patience.timeout.total_seconds():
                 raise _locked_error(lease, found)
             if not is_told:
-                patience.emit(LogLine(Level.INFO, f"waiting for the lock: {recorded_holder(found)}"))
+                patience.emit(LogLine(Level.WARN, f"waiting for the lock: {recorded_holder(found)}"))
                 is_told = True
+        elif found is not None and not is_doubt_told:
+            patience.emit(LogLine(Level.WARN, _doubt_message(found)))
+            is_doubt_told = True
         await lease.clock.sleep(LEASE_POLL_INTERVAL)
 
 
@@ -95,6 +98,12 @@ async def hold_lock(
         yield client
 
 
+def _doubt_message(held: RawObject) -> str:
+    """One look does not show whether the holder is alive: up to 15 s pass before that is known."""
+    holder = recorded_holder(held)
+    return f"the lock is held: {holder}; waiting up to {LEASE_DURATION:g} s to see whether that run is alive"
+
+
 def _locked_error(lease: ProcessLease, held: RawObject) -> Locked:
-    hint = "wait for it to end, or give --lock-timeout; a run that died loses the lock after 15 s"
+    hint = f"wait until it ends, or set --lock-timeout; a run that died loses the lock after {LEASE_DURATION:g} s"
     return Locked(f"another run holds the lock: {recorded_holder(held)}", where=str(lease.ref), hint=hint)

@@ -205,7 +205,7 @@ async def _delete_platform(
     run.start_phase(RunPhase.CLEAN)
     gone = _gone_keys(before, planned, outcomes)
     result = await _run_or_stop(run, _clean_up(run, retention, explainer, before, gone))
-    return TeardownResult(outcomes, result or await _interrupted_removal(retention), steps.diagnostics)
+    return TeardownResult(outcomes, result or await _interrupted_removal(retention, gone), steps.diagnostics)
 
 
 async def _run_or_stop(run: Run, work: Coroutine[Any, Any, R]) -> R | None:
@@ -293,7 +293,7 @@ async def _clean_up(
     gone: list[ObjectKey],
 ) -> Removal:
     await retention.delete_claims(gone)
-    volumes = await retention.result()
+    volumes = await retention.result(gone)
     finder = _orphan_finder(retention.objects, explainer, before, gone, volumes.keys)
     cleanup = Cleanup(finder, retention.writer, _crds_with_objects(run, before))
     await cleanup.delete_unused(before.created_namespaces(gone, tuple(run.live.applications.view.values())))
@@ -325,10 +325,10 @@ def _removal(run: Run, report: OrphanReport) -> Removal:
     return Removal(report.retained, report.orphans)
 
 
-async def _interrupted_removal(retention: VolumeRetention) -> Removal:
+async def _interrupted_removal(retention: VolumeRetention, gone: list[ObjectKey]) -> Removal:
     """The removal of a run that was stopped, perhaps because the server no longer responds."""
     try:
-        volumes = await retention.result()
+        volumes = await retention.result(gone)
         return Removal(volumes.retained, (UNFINISHED_NOTICE,), volumes.destroyed)
     except KubeError:
         return Removal(orphans=(UNFINISHED_NOTICE,))

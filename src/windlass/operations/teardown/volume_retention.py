@@ -233,11 +233,17 @@ class VolumeRetention:
             await clock.sleep(POLL_INTERVAL)
             waited += POLL_INTERVAL
 
-    async def result(self) -> RetentionResult:
-        """What happened to the volumes, claims and snapshots."""
+    async def result(self, gone: Collection[ObjectKey]) -> RetentionResult:
+        """What happened to the volumes, claims and snapshots. `gone`: the Applications that were removed.
+
+        A volume of an Application that still exists is in use, not retained.
+        """
         existing = await list_volumes(self.objects.reader)
         volumes = [existing[name] for name in sorted(self.volumes) if name in existing]
-        retained = [each.description for each in volumes if each.is_retained]
+        owners = self.affected.applications
+        retained = [
+            each.description for each in volumes if each.is_retained and owners.get(each.claim) in {None, *gone}
+        ]
         orphaned: list[str] = []
         destroyed: list[str] = []
         if self.policy is not VolumePolicy.RETAIN:

@@ -86,7 +86,7 @@ def test_m5_a_failed_run_of_43_is_one_screen(count: int, screen: Screen) -> None
     assert f"{count} root cause" in text
     shown = sorted(BROKEN[:count], key=lambda name: -len(failure(report, name).blocks))[:3]
     for name in shown:
-        assert f"  {name}  Degraded: {name}: 1 of 3 ready" in text
+        assert f"  {name}  Degraded: 1 of 3 ready" in text
         assert f"blocks {len(failure(report, name).blocks)}: " in text or not failure(report, name).blocks
     if count < 3:
         assert all(f"$ kubectl -n argocd describe application {name}" in text for name in shown)
@@ -122,10 +122,38 @@ def test_m4_the_cause_is_not_cut(screen: Screen) -> None:
     changed = tuple(replace(each, detail=f"{cause}app path does not exist") for each in report.failures)
     report = replace(report, failures=changed)
     words = " ".join(report_text.summary_text(report, screen).split())
-    assert words.count("app path does not exist") == 2
     if screen.height >= 30:
         assert words.count(f"{cause}app path does not exist") == 2
         assert "| container main waits, ImagePullBackOff: not found in registry" in words
+    else:
+        assert words.count(f"{cause}app path does not exist") == 1
+        assert "and 1 more (--details): " in words
+    assert "..." not in words
+
+
+def test_m4_long_commands_are_continued_as_a_shell_continues_them() -> None:
+    report = deployed(reference(), ["vault"])
+    command = "windlass deploy --dag 'my platform.yaml' --environment-file environments/staging.yaml --scope stack:data"
+    advice = replace(report.recommendations[0], command=command)
+    text = report_text.summary_text(replace(report, recommendations=(advice,)), Screen(60, 24))
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("    $ windlass"))
+    assert lines[first : first + 3] == [
+        "    $ windlass deploy --dag 'my platform.yaml' \\",
+        "        --environment-file environments/staging.yaml \\",
+        "        --scope stack:data",
+    ]
+
+
+def test_m6_a_broken_root_is_named_once() -> None:
+    problem = "ComparisonError: repository not found: not a url"
+    failed = Failed(
+        Reason.PARENT_BROKEN, f"argocd/platform-root: {problem}", is_final=True, cause="argocd/platform-root"
+    )
+    outcomes = [Outcome(name, Result.FAILED, failed, causes=(failed.cause,)) for name in ("certs", "dns", "csi")]
+    [found] = failures.outcome_failures(outcomes, {})
+    assert (found.name, found.detail) == ("argocd/platform-root", problem)
+    assert found.blocks == ("certs", "csi", "dns")
 
 
 def test_m4_a_reason_that_argocd_does_not_give_is_the_one_of_the_container() -> None:

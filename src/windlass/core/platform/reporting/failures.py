@@ -58,7 +58,11 @@ def outcome_failures(outcomes: Iterable[Outcome], diagnostics: DiagnosticLines) 
 
 
 def _failure(name: str, reason: str, detail: str, blocks: Iterable[str], diagnostics: tuple[str, ...] = ()) -> Failure:
-    """A failure whose detail does not repeat its reason: without a better one, the first diagnostic that is a cause."""
+    """A failure whose detail repeats neither its name nor its reason.
+
+    Without a better detail it is the first diagnostic that is a cause.
+    """
+    detail = detail.removeprefix(f"{name}: ")
     if detail == f"it is {reason}":
         detail = next((line.strip() for line in diagnostics if line.startswith(CAUSE_MARKS)), NO_REASON)
     return Failure(name, reason, detail.removeprefix(f"it is {reason}: "), tuple(blocks), diagnostics)

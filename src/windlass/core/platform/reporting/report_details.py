@@ -61,7 +61,7 @@ def failure_lines(failure: Failure, report: Report, width: int | None) -> Iterat
     for each in report.recommendations:
         if each.application == failure.name:
             yield from wrap(f"    {each.sentence}", width)
-            yield f"      $ {each.command}"
+            yield from wrap(f"      $ {each.command}", width)
 
 
 def headline(failure: Failure, width: int | None) -> Iterator[str]:

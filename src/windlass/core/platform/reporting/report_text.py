@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from windlass.core.platform.outcomes import Result
@@ -14,7 +15,6 @@ from windlass.core.platform.reporting.failures import CAUSE_MARKS, root_causes
 from windlass.core.platform.reporting.report_changes import change_items, change_lines
 from windlass.core.platform.reporting.report_details import MAX_NAMES, blocks_text, headline, is_plan_only
 from windlass.core.platform.reporting.text_layout import (
-    MIN_WIDTH,
     Screen,
     format_duration,
     join_names,
@@ -22,7 +22,6 @@ from windlass.core.platform.reporting.text_layout import (
     pluralize,
     wrap,
 )
-from windlass.printable_text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -201,18 +200,23 @@ def _diagnostics_limit(roots: Sequence[Failure]) -> int:
 
 
 def _fitting_root_cause_lines(report: Report, width: int, max_lines: int) -> list[str]:
-    """As many root causes as fit, with fewer diagnostics if there are many."""
+    """As many root causes as fit, at least one, with fewer diagnostics if there are many. No cause is cut."""
     roots = _report_root_causes(report)
     if not roots:
         return []
     for limit in range(MAX_DIAGNOSTICS, -1, -1):
         items = [list(_root_cause_item(report, failure, width, limit)) for failure in roots]
         if sum(map(len, items)) < max_lines:
-            break
-    else:
-        items = [list(_short_root_cause_item(report, failure, width)) for failure in roots]
-    fitting = limit_items(items, max(max_lines - 1, len(items[0]) + 1), [failure.name for failure in roots])
-    return [_root_cause_title(report, roots), *fitting]
+            return [_root_cause_title(report, roots), *chain.from_iterable(items)]
+    items = [list(_short_root_cause_item(report, failure, width)) for failure in roots]
+    shown, count = list(items[0]), 1
+    while count < len(items) and len(shown) + len(items[count]) + (count + 1 < len(items)) < max_lines:
+        shown += items[count]
+        count += 1
+    if rest := roots[count:]:
+        names = ", ".join(failure.name for failure in rest[:MAX_NAMES])
+        shown += list(wrap(f"  and {len(rest)} more (--details): {names}{', ...' if rest[MAX_NAMES:] else ''}", width))
+    return [_root_cause_title(report, roots), *shown]
 
 
 def _root_cause_title(report: Report, roots: Sequence[Failure]) -> str:
@@ -231,14 +235,13 @@ def _root_cause_item(report: Report, failure: Failure, width: int | None, max_di
         yield from wrap(f"    {blocks_text(failure, report)}: {join_names(failure.blocks, MAX_NAMES)}", width)
     for line in _chosen_diagnostics(failure, max_diagnostics):
         yield from wrap(f"    | {line}", width, indent="  ")
-    yield from (f"    $ {command}" for command in _commands(report, failure.name))
+    for command in _commands(report, failure.name):
+        yield from wrap(f"    $ {command}", width)
 
 
 def _short_root_cause_item(report: Report, failure: Failure, width: int) -> Iterator[str]:
-    """At most two lines for the cause, of which the beginning and the end are kept, and one for what it blocks."""
-    head = f"  {failure.name}  {failure.reason}: "
-    room = max(2 * width - len(head) - 12, MIN_WIDTH)
-    yield from wrap(head + shortened(failure.detail, room // 3, room - room // 3), width)
+    """The cause, without diagnostics and commands, and one line for what it blocks."""
+    yield from headline(failure, width)
     if failure.blocks:
         yield from list(wrap(f"    {blocks_text(failure, report)}: {join_names(failure.blocks, 3)}", width))[:1]
 
@@ -262,7 +265,7 @@ def _next_command_lines(report: Report, width: int | None, limit: int | None = N
     failed = {failure.name for failure in report.failures}
     for each in [each for each in report.recommendations if each.application not in failed][:limit]:
         yield from wrap(f"  {each.sentence}", width)
-        yield f"    $ {each.command}"
+        yield from wrap(f"    $ {each.command}", width)
 
 
 def _all_failure_lines(report: Report, width: int | None) -> Iterator[str]:

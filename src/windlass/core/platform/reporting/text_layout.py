@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 MIN_WIDTH = 40  # columns; a narrower terminal wraps lines by itself
+_SHELL_WORDS = re.compile(r"""(?:[^\s'"]|'[^']*'|"[^"]*")+|\S""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,16 @@ def join_names(names: Sequence[str], limit: int | None = None) -> str:
 
 
 def wrap(line: str, width: int | None, indent: str = "    ") -> Iterator[str]:
-    """The line, continued on further lines after `indent` if it is longer than the width. Commands are never wrapped.
+    """The line, continued on further lines after `indent` if it is longer than the width.
 
-    The lines of a text with line breaks stay separate.
+    The lines of a text with line breaks stay separate. A command (`$ ...`) is continued as a shell continues it.
     """
     for part in line.split("\n"):
-        if width is None or len(part) <= width or part.lstrip().startswith("$ "):
+        if width is None or len(part) <= width:
             yield part
+            continue
+        if part.lstrip().startswith("$ "):
+            yield from _wrap_command(part, width, indent)
             continue
         own_indent = part[: len(part) - len(part.lstrip())]
         yield from textwrap.wrap(
@@ -59,8 +64,22 @@ def wrap(line: str, width: int | None, indent: str = "    ") -> Iterator[str]:
         )
 
 
-def limit_items(items: Sequence[Sequence[str]], max_lines: int, names: Sequence[str] = ()) -> list[str]:
-    """As many items as fit, and a line that says how many are left out, with their names if they have any."""
+def _wrap_command(line: str, width: int, indent: str) -> Iterator[str]:
+    """The words of a command on several lines that end with a backslash; quoted words stay whole."""
+    text = line.lstrip()
+    current, further_indent = line[: len(line) - len(text)], line[: len(line) - len(text)] + indent
+    is_empty = True
+    for word in _SHELL_WORDS.findall(text):
+        separator = "" if is_empty else " "
+        if not is_empty and current.strip() != "$" and len(current + separator + word) > max(width, MIN_WIDTH) - 2:
+            yield f"{current} \\"
+            current, separator = further_indent, ""
+        current, is_empty = current + separator + word, False
+    yield current
+
+
+def limit_items(items: Sequence[Sequence[str]], max_lines: int) -> list[str]:
+    """As many items as fit, and a line that says how many are left out."""
     if sum(map(len, items)) <= max_lines:
         return [line for item in items for line in item]
     lines: list[str] = []
@@ -69,8 +88,7 @@ def limit_items(items: Sequence[Sequence[str]], max_lines: int, names: Sequence[
         if len(lines) + len(item) + 1 > max_lines:
             break
         lines += item
-    left_out = len(items) - count
-    return [*lines, f"  and {join_names(names[count:], 5)}" if names else f"  and {left_out} more"]
+    return [*lines, f"  and {len(items) - count} more"]
 
 
 def table(
