@@ -11,6 +11,7 @@ from tests.invariants.clusters import Stage, platform_file, staged
 from tests.scenarios.clusters import APPS, REFRESH
 from tests.simulation.play import played
 from tests.simulation.scenarios import TROUBLES, Act, newer, told
+from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,10 +85,11 @@ def broken_when_begun(stage: Stage, name: str, *, breaks: str) -> None:
 
 
 @pytest.mark.parametrize("action", ["deploy", "validate", "teardown"])
-def test_time_that_is_over_at_once_ends_in_4_with_a_report(tmp_path: Path, action: str) -> None:
+def test_time_that_is_over_before_anything_is_known_ends_in_4_with_a_report(tmp_path: Path, action: str) -> None:
     with staged(tmp_path, told("b: a")) as stage:
+        stage.cluster.sandbox.server.faults.add(Fault(kind=APPS, times=None, latency=5))
         confirmed = {"TEARDOWN_CONFIRM": "development"}
-        ended = stage.windlass(action, "--format", "json", *stage.files, "--timeout", "0s", environ=confirmed)
+        ended = stage.windlass(action, "--format", "json", *stage.files, "--timeout", "1s", environ=confirmed)
         assert ended.code == 4, ended.output
         report = json.loads(ended.stdout)
         assert (report["summary"]["verdict"], report["summary"]["exitCode"]) == ("timeout", 4)
