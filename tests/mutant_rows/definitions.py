@@ -128,4 +128,12 @@ DEFINITION_MUTANTS = (
         "wait_before_sync(state, revisions)",
         NESTED,
     ),
+    Mutant(
+        "an ApplicationSet that cannot be read is whole",
+        "INV-4",
+        "core/platform/planning/definitions.py",
+        "        if each.read_error:",
+        "        if False:",
+        "operations/test_application_sets.py",
+    ),
 )

@@ -20,7 +20,6 @@ from windlass.operations.deploy import deploy
 from windlass.operations.plan import plan
 from windlass.operations.planner import RunRequest
 from windlass.operations.validate import ValidateRequest, validate
-from windlass.sandbox.apiserver.faults import Fault
 
 if TYPE_CHECKING:
     from tests.sandbox.controllers.clusters import World
@@ -186,42 +185,6 @@ def application_set(path: str) -> dict[str, Any]:
     template = {"metadata": {"name": "{{path.basename}}"}, "spec": application("{{path.basename}}")["spec"]}
     head = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": {"name": "tenants"}}
     return {**head, "spec": {"generators": [generator], "template": template}}
-
-
-def test_an_application_set_that_cannot_generate_fails_what_it_owns() -> None:
-    async def main() -> None:
-        async with clusters.world() as w:
-            await begin(w, FILES, application("alone"))
-            await w.sandbox.client().create(SETS, application_set("web"), "argocd")
-            await after(5)
-            platform = builders.platform("web: ; alone:")
-            assert (await deployed(w, platform)).summary.exit_code == 0
-            broken = {"spec": application_set("web")["spec"] | {"generators": [{"git": {"repoURL": "nowhere"}}]}}
-            await w.sandbox.client().patch(SETS, "tenants", broken, "argocd")
-            await after(60)
-            report = await deployed(w, platform, "run-2")
-            assert results(report) == {"web": "failed", "alone": "unchanged"}
-            [failure] = report.failures
-            assert (failure.name, failure.reason) == ("ApplicationSet argocd/tenants", "ParentBroken")
-            assert report.recommendations[1].command == "kubectl -n argocd get applicationset tenants -o yaml"
-            assert (await validated(w, platform)).summary.exit_code == 2
-
-    clusters.run(main())
-
-
-def test_application_sets_that_may_not_be_listed_are_told_once() -> None:
-    async def main() -> None:
-        async with clusters.world() as w:
-            await begin(w, FILES, application("alone"))
-            await w.sandbox.client().create(SETS, application_set("web"), "argocd")
-            await after(5)
-            w.sandbox.server.faults.add(Fault(verb="list", kind=SETS, code=403, reason="Forbidden", times=None))
-            report = await deployed(w, builders.platform("web: ; alone:"))
-            assert report.summary.exit_code == 0, report.failures
-            [notice] = [notice for notice in report.notices if "ApplicationSets" in notice]
-            assert "is not known: injected fault: Forbidden" in notice
-
-    clusters.run(main())
 
 
 def test_what_left_git_is_not_defined() -> None:

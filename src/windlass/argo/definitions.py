@@ -10,9 +10,12 @@ from windlass.argo.cd.applications import APPLICATIONS, Application, ObjectKey, 
 from windlass.argo.cd.ownership import owner_set_name, tracking_owner
 from windlass.core.platform.drafting.ownership import ArgoKind, ArgoRef
 from windlass.core.platform.model.snapshots import ParentApplication
+from windlass.kube.api_errors import missing_right
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from windlass.kube.api_errors import KubeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class ArgoObjects:
     applications: Mapping[ObjectKey, Application]
     set_problems: Mapping[ObjectKey, str] = field(default_factory=dict)
     """Why ApplicationSets cannot generate their Applications."""
+    set_error: KubeError | None = None
+    """Why ApplicationSets cannot be read; `None` if they can."""
     unanswered: Collection[ObjectKey] = ()
     """Applications that Argo CD was asked to compare again, and did not."""
     argocd_namespace: str = "argocd"
@@ -82,14 +87,24 @@ class Definitions:
             parent=self._parent(link.parent, below | {child}),
         )
 
+    def set_namespaces(self, nodes: Iterable[ObjectKey]) -> frozenset[str]:
+        """Namespaces of the ApplicationSets that define one of these Applications, directly or not."""
+        parents = filter(None, map(self.parent_of, nodes))
+        lineages = (each for parent in parents for each in parent.lineage)
+        return frozenset(each.namespace for each in lineages if each.kind == ArgoKind.APPLICATION_SET)
+
     def _parse(self, ref: ArgoRef) -> ParentApplication:
         key = (ref.namespace, ref.name)
         application = self._objects.applications.get(key)
         if ref.kind is ArgoKind.APPLICATION and application is not None:
             is_answering, node = key not in self._objects.unanswered, self._objects.nodes.get(key, "")
             return replace(parse_parent(application), is_answering=is_answering, node=node)
-        problem = self._objects.set_problems.get(key, "") if ref.kind is ArgoKind.APPLICATION_SET else ""
-        return ParentApplication(*key, is_automated=True, kind=str(ref.kind), problem=problem)
+        parent = ParentApplication(*key, is_automated=True, kind=str(ref.kind))
+        if ref.kind is not ArgoKind.APPLICATION_SET:
+            return parent
+        if error := self._objects.set_error:
+            return replace(parent, read_error=error.what, missing_right=missing_right(error))
+        return replace(parent, problem=self._objects.set_problems.get(key, ""))
 
     def platform_parents(self, nodes: Iterable[ObjectKey], root: ObjectKey) -> tuple[ParentApplication, ...]:
         """Everything that defines one of these Applications, directly or not, and the root."""

@@ -262,7 +262,6 @@ async def with_definitions(
         unanswered=frozenset(name for name, key in keys.items() if key in cluster.definitions.unanswered),
         has_all_definitions=definitions.are_all_in_sync(platform_parents) and _are_all_compared(snapshot),
         unknown_applications=tuple("/".join(key) for key in unknown),
-        unread_sets=cluster.definitions.read_error,
     )
 
 

@@ -222,6 +222,10 @@ class ParentApplication:
     """Its sources contain the child; false if it only still manages the child, which would be pruned."""
     problem: str = ""
     """Why it is not known what it defines at the wanted revision; empty if that is known."""
+    read_error: str = ""
+    """Why it cannot be read, so that it is not known whether it has a problem; empty if it can."""
+    missing_right: str = ""
+    """The right without which it cannot be read; empty if none is missing."""
     is_answering: bool = True
     """Argo CD answered the last request to compare it."""
     is_settled: bool = True
@@ -268,8 +272,6 @@ class Snapshot:
     """No definition is out of date or still to be written: a node without parent gets none."""
     unknown_applications: tuple[str, ...] = ()
     """Applications that a parent of the platform defines and the platform does not contain."""
-    unread_sets: str = ""
-    """Why the ApplicationSets that own nodes could not be read; empty if they could."""
 
 
 def desired_revisions(state: ApplicationState) -> tuple[str, ...]:

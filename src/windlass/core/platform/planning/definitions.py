@@ -54,6 +54,11 @@ def parent_failure(parent: ParentApplication) -> Failed | None:
         if not each.is_answering:
             detail = f"Argo CD did not answer the request to compare {each} again"
             return Failed(Reason.NOT_ANSWERING, detail, is_final=True, cause=str(each))
+        if each.read_error:
+            reason = Reason.RIGHT_MISSING if each.missing_right else Reason.UNREADABLE
+            detail = f"whether {each} can generate its Applications cannot be read: "
+            detail += each.missing_right or each.read_error
+            return Failed(reason, detail, is_final=True, cause=str(each))
         if each.problem:
             return Failed(Reason.PARENT_BROKEN, f"{each}: {each.problem}", is_final=True, cause=str(each))
     return None
@@ -97,8 +102,6 @@ def with_rewritten_parent(snapshot: Snapshot, name: str) -> Snapshot:
 
 def definition_notices(snapshot: Snapshot) -> Iterator[str]:
     """What a user must know about definitions that concern no single node."""
-    if snapshot.unread_sets:
-        yield f"whether ApplicationSets can generate the nodes they own is not known: {snapshot.unread_sets}"
     if snapshot.unknown_applications:
         names = _join(snapshot.unknown_applications)
         yield f"defined in git, but not in the platform file, so neither deployed nor checked: {names}"
