@@ -156,7 +156,7 @@ def test_the_verdict_on_a_plan(text: str, parents: dict[str, ParentApplication],
 def test_one_failure_for_all_that_a_parent_defines() -> None:
     found = seen(parents={"web": BROKEN, "next": BROKEN}, states={"web": state(), "next": state()})
     healths = {"web": Health.UNKNOWN, "next": Health.UNKNOWN, "thing": Health.MISSING}
-    detail = "argocd/root: ComparisonError: no such path"
+    detail = "ComparisonError: no such path"
     assert unhealthy_failures(PLATFORM, healths, found, {}) == (
         Failure("argocd/root", "ParentBroken", detail, ("next", "web")),
         Failure("thing", "Absent", "it does not exist", ()),
