@@ -15,6 +15,11 @@ from tests.simulation.process_dimensions import (
     undisturbed,
     with_slow_parts,
 )
+from tests.simulation.repository_dimensions import (
+    add_annotations,
+    add_changes_after_plans,
+    add_vanishing_commits,
+)
 from tests.simulation.request_dimensions import (
     add_approved_teardowns,
     add_critical_nodes,
@@ -312,4 +317,7 @@ DIMENSIONS: dict[str, Dimension] = {
     "other-environments": Dimension(add_other_environments),
     "refused-definitions": Dimension(add_refused_definitions, share=SELDOM),
     "several-sources": Dimension(add_several_sources),
+    "annotations": Dimension(add_annotations),
+    "vanishing-commits": Dimension(add_vanishing_commits, share=SELDOM),
+    "changes-after-plans": Dimension(add_changes_after_plans, share=SELDOM),
 }

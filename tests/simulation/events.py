@@ -6,7 +6,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD
+from tests.simulation.foreign_objects import claim_of
+from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD, NAMESPACE
 from tests.simulation.witnesses import LEASES
 from windlass.argo.cd.root_application import MANAGED_BY_LABELS
 from windlass.argo.cd.root_application import NAME as ROOT_NAME
@@ -28,9 +29,25 @@ DELETING: Body = {"metadata": {"deletionTimestamp": "now"}}
 
 
 class SimulatedRepository(MemoryRepository):
-    """A repository whose server may be down: branches cannot be resolved then, known commits can."""
+    """A repository whose server may be down: branches cannot be resolved then, known commits can.
+
+    Commits may vanish, as after a force push.
+    """
 
     is_down = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._vanished: dict[str, dict[str, str]] = {}
+
+    def vanish(self, commit: str) -> None:
+        if commit in self._commits:
+            self._vanished[commit] = self._commits.pop(commit)
+
+    def restore(self, commit: str) -> None:
+        """Somebody who still has it pushes a commit again."""
+        if commit in self._vanished:
+            self._commits[commit] = self._vanished.pop(commit)
 
     def resolve(self, revision: str) -> str:
         if self.is_down and revision not in self._commits:
@@ -67,6 +84,11 @@ class Events:
             "root-source": self._change_root,
             "root-delete": self._delete_root,
             "lease-delete": self._delete_lease,
+            "force-push": self._force_push,
+            "lost-commit": self._lose_commit,
+            "create": self._create,
+            "bind": self._bind,
+            "pass": self._pass,
         }
 
     async def play(self, event: Event) -> None:
@@ -82,6 +104,7 @@ class Events:
         """Undo whatever is still wrong: from now on a run must succeed."""
         play, scenario = self._play, self._play.scenario
         play.argocd.dropped_updates.clear()
+        play.repository.restore(play.witness.commits[-1])
         if self._root_before is not None:
             await self._restore_root(self._root_before)
         if scenario.parent == "set":
@@ -214,6 +237,7 @@ class Events:
         self._touch(event.target)
         self._play.removals.excused.add(event.target)
         await self._client.delete(APPLICATIONS, event.target, ARGOCD)
+        await self._play.sandbox.clock.sleep(event.seconds)
 
     async def _orphan(self, event: Event) -> None:
         self._touch(event.target)
@@ -261,6 +285,35 @@ class Events:
     async def _delete_root(self, _: Event) -> None:
         self._touch()
         await self._client.delete(APPLICATIONS, ROOT_NAME, ARGOCD)
+
+    async def _force_push(self, _: Event) -> None:
+        """The next commit replaces all that were there; nothing, if there is no next one."""
+        before = list(self._play.witness.commits)
+        self._play.push()
+        if len(self._play.witness.commits) > len(before):
+            self._touch()
+            for commit in before:
+                self._play.repository.vanish(commit)
+
+    async def _lose_commit(self, _: Event) -> None:
+        """The newest commit is gone, and its branch with it, until something is pushed."""
+        self._touch()
+        self._play.repository.vanish(self._play.witness.commits[-1])
+
+    async def _create(self, event: Event) -> None:
+        part, revision = self._play.scenario.commits[-1][event.target], self._play.witness.commits[-1]
+        self._touch(event.target)
+        await self._client.create(APPLICATIONS, self._play.scenario.application(part, revision))
+
+    async def _bind(self, event: Event) -> None:
+        """An Application that exists gets a claim; its volume is bound before anything else happens."""
+        body = self._application(event.target) or DELETING
+        if not body["metadata"].get("deletionTimestamp"):
+            await self._client.create("persistentvolumeclaims", claim_of(event.target, "late"), NAMESPACE)
+            await self._play.sandbox.clock.sleep(15.0)
+
+    async def _pass(self, _: Event) -> None:
+        """Time passes: `Event.at`."""
 
     async def _delete_lease(self, _: Event) -> None:
         await self._client.delete(LEASES, LEASE_NAME, ARGOCD)

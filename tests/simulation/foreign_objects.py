@@ -96,3 +96,11 @@ class ForeignObjects:
         extras = self._play.scenario.extras
         created = {f"{name}-created" for name, has in extras.items() if "created-namespace" in has}
         return created | (set(FOREIGN_PARENTS) - set(self._play.scenario.platform.applications))
+
+
+def claim_of(name: str, prefix: str = "data") -> Body:
+    """A claim of an application, as Argo CD would have created it."""
+    body: Body = claim(f"{prefix}-{name}")
+    tracking = f"{name}:/PersistentVolumeClaim:{NAMESPACE}/{prefix}-{name}"
+    body["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": tracking}
+    return body

@@ -11,6 +11,7 @@ from tests.run_contexts import run_context
 from tests.sandbox.controllers.objects import URL
 from tests.simulation import foreign_parents
 from tests.simulation.altered_transport import AlteredTransport
+from tests.simulation.declared_dependencies import DeclaredDependencies
 from tests.simulation.draws import draw_scenario
 from tests.simulation.events import Events, SimulatedRepository
 from tests.simulation.observers import Observers
@@ -105,6 +106,7 @@ class Play:
         self.observers = Observers(self)
         self.events = Events(self)
         self.judge = RunJudge(self)
+        self.declared = self.witness.declared = self.removals.declared = DeclaredDependencies(self.sandbox)
 
     def push(self) -> None:
         """The next commit, if there is one left."""
@@ -130,9 +132,8 @@ class Play:
         if act.pushes_first:
             self.push()
         self.witness.since = len(self.witness.commits) - 1
-        approved_plan = await self._approve(act) if act.is_approved else None
-        if act.pushes_after_plan:
-            self.push()
+        approved_plan = await self._approved_plan(act) if act.is_approved else None
+        self.declared.note()
         self.witness.started.clear()
         self.rival_may_start.clear()
         platform = self.scenario.platform
@@ -162,9 +163,8 @@ class Play:
 
     async def _validate(self, ended: EndedRun, act: Act) -> None:
         """`validate` right after a successful deploy succeeds, unless something has happened that neither could see."""
-        cluster = self.cluster("validate")
         request = ValidateRequest(act.environment, self.scenario.platform, act.scope)
-        report = await validate_with_timeout(VALIDATE_TIMEOUT, cluster, request)
+        report = await validate_with_timeout(VALIDATE_TIMEOUT, self.cluster("validate"), request)
         is_recent = any(map(self.witness.is_recent, self.scenario.platform.applications))
         if report.summary.exit_code and not is_recent:
             failures = [f"{each.name}: {each.reason} {each.detail}" for each in report.failures]
@@ -206,8 +206,7 @@ class Play:
         ended = EndedRun(f"run-{self.runs}", act.action)
         transport = AlteredTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
         transport.on_arrival, transport.on_lease_outage = self.witness.note_late_run, self.rival_may_start.set
-        transport.alter, transport.replace_body = self.alter, self.replace_body
-        transport.redactor = self.redactor
+        transport.alter, transport.replace_body, transport.redactor = self.alter, self.replace_body, self.redactor
         kube = KubeClient(CallSender(transport, clock=self._stepping_clock(), limits=QUICK))
         control = RunControl(ended.events.append)
         access = run_context(kube, ended.run_id, control, act.limit)
@@ -254,13 +253,26 @@ class Play:
         root = ROOT if self.scenario.has_root and act.action is Action.DEPLOY else None
         platform = replace(self.scenario.platform, name=act.platform_name or self.scenario.platform.name)
         request = RunRequest(act.action, act.environment, platform, act.scope, root=root)
-        return replace(request, volume_policy=self.teardown.policy) if act.action is Action.TEARDOWN else request
+        return (
+            replace(request, volume_policy=(self.scenario.teardown or TeardownScenario()).policy)
+            if act.action is Action.TEARDOWN
+            else request
+        )
+
+    async def _approved_plan(self, act: Act) -> ApprovedPlan | None:
+        for event in act.before_plan:
+            await self.events.play(event)
+        approved_plan = await self._approve(act)
+        if act.pushes_after_plan:
+            self.push()
+        for event in act.after_plan:
+            await self.events.play(event)
+        return approved_plan
 
     async def _approve(self, act: Act) -> ApprovedPlan | None:
         """Plan, and have the witness hold the run to that plan; `None` if there is none, or it names no revisions."""
-        cluster = self.cluster("plan")
         try:
-            result = await plan.plan(cluster, self.request(act))
+            result = await plan.plan(self.cluster("plan"), self.request(act))
         except WindlassError:  # refused, as the run itself is
             return None
         if approval_problems(result.summary):
@@ -269,19 +281,14 @@ class Play:
         self.witness.approvals[f"run-{self.runs + 1}"] = Approval(nodes, len(self.witness.commits) - 1)
         return result.summary
 
-    @property
-    def teardown(self) -> TeardownScenario:
-        return self.scenario.teardown or TeardownScenario()
-
     async def converged(self, act: Act) -> EndedRun | None:
         """A run that must succeed; `None`, and a problem is noted, if it does not."""
         whole = await self.run(act)
         verdict = whole.report.summary.verdict if whole.report else whole.error
         if verdict is Verdict.SUCCESS:
             return whole
-        failures = (
-            [f"{each.name}: {each.reason} {each.detail}" for each in whole.report.failures] if whole.report else ""
-        )
+        failed = whole.report.failures if whole.report else ()
+        failures = [f"{each.name}: {each.reason} {each.detail}" for each in failed]
         self.witness.problems.append(f"{whole.run_id} did not converge: {verdict!r} {failures}")
         return None
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
 from tests.simulation.scenarios import APPLICATIONS
 from tests.simulation.witnesses import LEASES, MADE
+from windlass.core.platform.model.annotations import MAX_NOTICES
 from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.reporting.verdicts import Verdict
 from windlass.errors import WindlassError
 from windlass.operations.cluster_identity import WrongPlatform
+from windlass.operations.planner import Moved
 from windlass.operations.run.run_lock import Locked
 
 if TYPE_CHECKING:
@@ -80,9 +82,11 @@ class RunJudge:
             self._judge_refusal(ended)
         if ended.report is not None:
             self._judge_report(ended, act, ended.report)
+            if act.action is Action.DEPLOY and ended.is_successful:  # a teardown may begin while Applications go
+                self._judge_notices(ended.run_id, ended.report)
         self._judge_operations(ended, act)
         if act.action is Action.TEARDOWN:
-            self._judge_approved_removals(ended)
+            self._judge_approved_removals(ended, act)
 
     def _judge_misdirected(self, ended: EndedRun) -> None:
         """A run for another environment or platform is refused before its first write."""
@@ -91,7 +95,10 @@ class RunJudge:
         if ended.writes:
             self._note(f"{ended.run_id} is for another platform, and wrote to {ended.writes[0].kind}")
 
-    def _judge_approved_removals(self, ended: EndedRun) -> None:
+    def _judge_approved_removals(self, ended: EndedRun, act: Act) -> None:
+        is_refused, is_alone = isinstance(ended.error, Moved), not (act.rival_at or act.is_disturbed)
+        if is_refused and act.after_plan and is_alone and ended.writes:
+            self._note(f"{ended.run_id} was refused its plan, and wrote to {ended.writes[0].kind}")
         approval = self._witness.approvals.get(ended.run_id)
         known = {*self._play.scenario.platform.applications}
         deleted = {entry.name for entry in ended.writes if entry.verb == "delete" and entry.kind == APPLICATIONS}
@@ -123,6 +130,13 @@ class RunJudge:
         if is_alone and summary.exit_code == 0:  # else it held no lock, and another run has continued since it looked
             self._judge_success(ended.run_id, act)
 
+    def _judge_notices(self, run_id: str, report: Report) -> None:
+        """What is ignored in an annotation is told."""
+        told = "\n".join(report.notices)
+        ignored = self._play.declared.ignoring(self._play.scenario.platform.graph)
+        if len(ignored) <= MAX_NOTICES and (silent := [name for name in ignored if f"Application {name}:" not in told]):
+            self._note(f"{run_id} ignores names in the annotation of {silent[0]}, and does not say so")
+
     def _judge_refusal(self, ended: EndedRun) -> None:
         """Only while another run is in progress; and then nothing was started."""
         is_late = any(act.late_writes for act in self._play.scenario.acts)  # a Lease may be renewed after its run
@@ -145,7 +159,9 @@ class RunJudge:
                     self._note(f"{run_id} reports success, and {left} still exists")
             elif not self._witness.is_recent(name):
                 teardown = self._play.scenario.teardown
-                has_claims = bool(teardown and teardown.volumes)  # which are tracked, and not in the repository
+                changes = teardown.acts if teardown else ()
+                is_bound = any(each.after_plan for each in changes)
+                has_claims = is_bound or bool(teardown and teardown.volumes)  # which are tracked, and not in git
                 defines_others = name in FOREIGN_PARENTS and bool(act.scope.name)  # which are outside the scope
                 has_moved = len(numbers) > 1 or has_claims or defines_others
                 shown = self._witness.why_not_shown(name, has_moved=has_moved)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests import builders
 from tests.sandbox.controllers.objects import CASCADE, URL, config, workload
 from windlass.argo.cd.root_application import RootApplication
+from windlass.core.platform.model.annotations import DEPENDS_ON
 from windlass.core.platform.model.scopes import Scope
 from windlass.core.platform.reporting.reports import Action
 from windlass.core.platform.teardown.volumes import VolumePolicy
@@ -83,6 +84,9 @@ class Act:
     """Whether the run executes a plan that was made right before it, and nothing else."""
     pushes_after_plan: bool = False
     """Whether the next commit is pushed between the plan and the run."""
+    before_plan: tuple[Event, ...] = ()
+    after_plan: tuple[Event, ...] = ()
+    """What happens, one after the other, before the plan, and between the plan and the run."""
     rival_at: float = 0.0
     """Seconds until another run is started beside it; with a `lease_outage`, from then on."""
     rival: Action = Action.DEPLOY
@@ -170,6 +174,10 @@ class Scenario:
     """Seconds by which Argo CD's clock is ahead of the API server's."""
     two_sources: frozenset[str] = frozenset()
     """The applications with a second source."""
+    annotations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By application: the dependencies that its annotation declares, some of which are to be ignored."""
+    annotated_since: int = 0
+    """The first commit that has the annotations."""
     validates: bool = False
     """Whether each successful deploy is followed by `validate`, which must succeed."""
 
@@ -207,7 +215,8 @@ class Scenario:
         for part in self.commits[number].values():
             if part.name not in self.undefined.get(number, ()):
                 revision = "{{ .Values.targetRevision }}"
-                found[f"root/templates/{part.name}.yaml"] = self.application(part, revision)
+                body = self.application(part, revision, is_annotated=number >= self.annotated_since)
+                found[f"root/templates/{part.name}.yaml"] = body
             if part.trouble != "broken":  # a folder that is not there is a source that cannot be compared
                 extras = self.extras.get(part.name, frozenset())
                 found[f"{part.name}/all.yaml"] = [*manifests(part), *extra_manifests(part.name, extras)]
@@ -215,7 +224,7 @@ class Scenario:
                 found[f"{part.name}-more/all.yaml"] = [second_manifest(part)]
         return found
 
-    def application(self, part: Part, revision: str) -> dict[str, Any]:
+    def application(self, part: Part, revision: str, *, is_annotated: bool = True) -> dict[str, Any]:
         spec: dict[str, Any] = {
             "project": "default",
             **self.source_fields(part.name, revision),
@@ -230,12 +239,10 @@ class Scenario:
             del spec["project"]
         elif part.trouble == "unpermitted":
             spec["project"] = "missing"
-        return {
-            "apiVersion": "argoproj.io/v1alpha1",
-            "kind": "Application",
-            "metadata": {"name": part.name, "namespace": ARGOCD, "finalizers": [CASCADE]},
-            "spec": spec,
-        }
+        meta: dict[str, Any] = {"name": part.name, "namespace": ARGOCD, "finalizers": [CASCADE]}
+        if is_annotated and part.name in self.annotations:
+            meta["annotations"] = {DEPENDS_ON: ", ".join(self.annotations[part.name])}
+        return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": meta, "spec": spec}
 
     def source_fields(self, name: str, revision: str) -> dict[str, Any]:
         """The part of a spec that names its sources."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tests.sandbox.controllers.objects import claim
-from tests.simulation.foreign_objects import ForeignObjects
+from tests.simulation.foreign_objects import ForeignObjects, claim_of
 from tests.simulation.scenarios import NAMESPACE, Act
 from tests.simulation.witnesses import everything
 from windlass.core.platform.reporting.reports import Action
@@ -62,7 +61,7 @@ class TeardownPlay:
         for name, seconds in self.scenario.stops.items():
             play.workloads.behaviours.by_image[f"{name}:*"] = Behaviour(stops_after=seconds)
         for name in self.scenario.volumes:
-            await self._other_client.create(CLAIMS, _claim_of(name), NAMESPACE)
+            await self._other_client.create(CLAIMS, claim_of(name), NAMESPACE)
         await self.foreign.create(self.scenario.foreign, self.scenario.policy)
         await play.sandbox.clock.sleep(SETTLED)
         play.removals.excused.clear()
@@ -82,6 +81,8 @@ class TeardownPlay:
             play.sandbox.start(self._later(hold), name=f"release of {hold.name}")
 
     def _hear(self, change: StoreChange) -> None:
+        if change.type == "ADDED":  # another client has bound it later
+            self.kept[change.new.name] = change.new.uid
         if change.new.uid in self.kept.values() and b'"deletionTimestamp"' in change.new.tail:
             self.play.witness.problems.append(f"the volume {change.new.name} must stay, and is deleted")
 
@@ -116,12 +117,3 @@ class TeardownPlay:
         elif again.writes:
             note(f"the second teardown wrote {[f'{each.verb} {each.kind} {each.name}' for each in again.writes]}")
         return True
-
-
-def _claim_of(name: str) -> dict[str, Any]:
-    """As Argo CD would have created it."""
-    body = claim(f"data-{name}")
-    body["metadata"]["annotations"] = {
-        "argocd.argoproj.io/tracking-id": f"{name}:/PersistentVolumeClaim:{NAMESPACE}/data-{name}"
-    }
-    return body

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from tests.simulation.declared_dependencies import DeclaredDependencies
     from tests.simulation.scenarios import Scenario
     from windlass.core.platform.identity import ClusterIdentity
     from windlass.sandbox.apiserver.store import StoreChange
@@ -53,6 +54,7 @@ class Witness:
     """The commit that was the newest when the current run began."""
     outside: frozenset[str] = frozenset()
     """The nodes outside its scope: those have to be healthy, at whatever commit they are."""
+    declared: DeclaredDependencies = field(init=False)
     problems: list[str] = field(default_factory=list)
     operations: list[tuple[str, str]] = field(default_factory=list)
     """(run id, Application), in the order of writing."""
@@ -134,7 +136,7 @@ class Witness:
         for node in moved:
             if node not in self.scenario.platform.graph.dependencies:
                 continue  # a parent that another parent defines
-            for need in self.scenario.platform.graph.dependencies[node]:
+            for need in self.declared.needs(node, self.scenario.platform.graph):
                 if (why := self._why_not_ready(need, revision)) and not self.is_recent(need):
                     self._blame(application, f"{run_id} began {node} although {need} is not healthy: {why}")
 
@@ -304,6 +306,7 @@ class Removals:
     def __init__(self, sandbox: Sandbox, scenario: Scenario) -> None:
         self._sandbox = sandbox
         self._dependents = scenario.platform.graph.reversed()
+        self.declared: DeclaredDependencies
         self._going: set[str] = set()
         self.order: list[str] = []
         """The Applications, as they began to go."""
@@ -328,7 +331,8 @@ class Removals:
         self._going.add(new.uid)
         if new.kind_id == APPLICATIONS:
             self.order.append(new.name)
-        for dependent in sorted(self._dependents.closure([new.name]) - {new.name} - self._created_late):
+        dependents = self.declared.dependents(new.name, self._dependents)
+        for dependent in sorted(dependents - self._created_late):
             for left in self.left_of(dependent):
                 when = self._sandbox.clock.timestamp()
                 self.problems.append(f"{when} {new.kind_id} {new.name} goes while {left} is there")

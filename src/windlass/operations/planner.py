@@ -141,7 +141,7 @@ def annotated_platform(
 ) -> AnnotatedPlatform:
     """The platform with the dependencies that annotations add."""
     annotated = annotated_dependencies(cluster, request.platform, applications)
-    return merge_annotations(request.platform, annotated, request.explicit_dependencies)
+    return merge_annotations(request.platform, annotated, request.explicit_dependencies, cluster.argocd_namespace)
 
 
 def _plan_deploy(

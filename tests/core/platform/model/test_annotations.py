@@ -72,6 +72,14 @@ def test_an_application_may_be_named_as_argo_cd_names_it() -> None:
     )
 
 
+def test_an_application_may_be_named_with_the_namespace_of_argo_cd() -> None:
+    made = platform("web; db")
+    merged = merge_annotations(made, {"web": ("argocd/db",)}, (), "argocd")
+    assert merged.platform.graph.dependencies["web"] == ("db",)
+    assert not merged.notices
+    assert merge_annotations(made, {"web": ("team/db",)}, (), "argocd").platform is made
+
+
 def notices(file: str, annotated: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
     return merge_annotations(platform(file), annotated, ()).notices
 

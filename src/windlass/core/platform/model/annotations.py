@@ -16,7 +16,7 @@ from windlass.core.platform.model.node_names import MAX_NAME_LENGTH
 from windlass.core.platform.model.suggestions import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
     from windlass.core.platform.model.applications import Platform
 
@@ -41,15 +41,20 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def merge_annotations(
-    platform: Platform, annotations: Mapping[str, tuple[str, ...]], explicit_dependencies: Collection[str]
+    platform: Platform,
+    annotations: Mapping[str, tuple[str, ...]],
+    explicit_dependencies: Collection[str],
+    argocd_namespace: str = "",
 ) -> AnnotatedPlatform:
     """Add the dependencies that annotations name, except unknown nodes and dependencies that would close a cycle.
 
     `annotations` holds the references in the annotation of each node. Annotations are ignored for the nodes in
     `explicit_dependencies`, whose `dependsOn` the platform file gives, even if it is empty; dependencies of a whole
-    stack always apply. A run calls this once, after it has observed the cluster and before it plans.
+    stack always apply. `argocd_namespace`: where the Applications are whose namespace the platform file does not give.
+    A run calls this after it has observed the cluster and before it plans.
     """
-    merge = _AnnotationMerge(platform, annotations.keys() - set(explicit_dependencies), annotations)
+    references = {name: names for name, names in annotations.items() if name not in explicit_dependencies}
+    merge = _AnnotationMerge(platform, references, _nodes_by_reference(platform, argocd_namespace))
     return AnnotatedPlatform(merge.platform, tuple(merge.notices()))
 
 
@@ -63,10 +68,9 @@ def cycle_text(path: tuple[str, ...]) -> str:
 class _AnnotationMerge:
     """Thousands of names in thousands of annotations cost one pass; only those that are shown cost more."""
 
-    def __init__(self, platform: Platform, names: Iterable[str], annotations: Mapping[str, tuple[str, ...]]) -> None:
-        nodes = _nodes_by_reference(platform)
+    def __init__(self, platform: Platform, references: Mapping[str, tuple[str, ...]], nodes: Mapping[str, str]) -> None:
         self._file = platform
-        self._references = {name: annotations[name] for name in sorted(names)}
+        self._references = dict(sorted(references.items()))
         self._nodes = nodes
         added = {
             name: frozenset(nodes[each] for each in references if each in nodes)
@@ -107,8 +111,12 @@ class _AnnotationMerge:
         return f"{shown} is ignored, because there is no such node" + (f" ({hint})" if hint else "")
 
 
-def _nodes_by_reference(platform: Platform) -> Mapping[str, str]:
+def _nodes_by_reference(platform: Platform, argocd_namespace: str) -> Mapping[str, str]:
     """The node that each reference means: a node name takes precedence over the name of an Application."""
-    applications = platform.applications.items()
-    targets = {str(node.target): name for name, node in applications if isinstance(node.target, ApplicationRef)}
-    return targets | {name: name for name in platform.applications}
+    nodes: dict[str, str] = {}
+    for name, node in platform.applications.items():
+        if isinstance(node.target, ApplicationRef):
+            nodes[str(node.target)] = name
+            if argocd_namespace:
+                nodes[f"{node.target.namespace or argocd_namespace}/{node.target.name}"] = name
+    return nodes | {name: name for name in platform.applications}
