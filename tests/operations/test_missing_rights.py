@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from tests import builders
-from tests.operations.clusters import after, begin
+from tests.operations.clusters import BROKEN, SYNC, after, begin, patch
 from tests.operations.custom_resources import THINGS, thing
 from tests.operations.test_object_health import ThingsAreIll
 from tests.operations.test_permissions import Stage
@@ -161,3 +161,25 @@ def test_the_table_names_each_right_once() -> None:
         for verb in right.verbs
     ]
     assert len(named) == len(set(named))
+
+
+def test_m20_a_validation_says_once_what_it_may_not_read() -> None:
+    async def main() -> None:
+        async with world(user=NOBODY) as w:
+            stage = Stage(w)
+            names = ("api", "web")
+            broken = {f"{name}/all.yaml": [workload(name=name, annotations=BROKEN)] for name in names}
+            await begin(w, broken, *map(application, names))
+            for name in names:
+                await patch(w, SYNC, name)
+            await after(30)
+            await granted_without(stage, RightsFor.VALIDATE, "events")
+            request = ValidateRequest("staging", builders.platform("api; web"))
+            report = await validate(stage.cluster(RightsFor.VALIDATE), request)
+            assert all("ImagePullBackOff" in str(each.diagnostics) for each in report.failures)
+            assert [each.name for each in report.failures] == ["api", "web"]
+            assert report.notices == (
+                "what explains failures is incomplete: no right to list events (see windlass rbac --for validate)",
+            )
+
+    run(main())

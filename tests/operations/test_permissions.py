@@ -172,6 +172,8 @@ async def play(stage: Stage, policy: VolumePolicy) -> None:
     assert not {each.name for each in report.failures} - {"bad"}, report.failures
     await wait_for_applications(stage)
     await look_at_the_status(stage)
+    report = await validate.validate(looked, validate.ValidateRequest("staging", platform()))
+    assert [each.name for each in report.failures] == ["bad"], report.failures
     assert not (await import_.import_platform(stage.cluster(RightsFor.IMPORT))).notices
     report = await stage.run(RightsFor.TEARDOWN, f"down-{policy}", volume_policy=policy)
     assert report.summary.exit_code == 0, (report.failures, report.removal)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.builders import NEW, NOW, OLD, at, operation, platform, source, state
-from tests.operations.clusters import APPS, SLOW, SYNC, after, begin, cluster, patch, truth
+from tests.operations.clusters import APPS, BROKEN, SLOW, SYNC, after, begin, cluster, patch, truth
 from tests.sandbox.controllers.clusters import run, world
 from tests.sandbox.controllers.objects import application, config, workload
 from windlass.core.platform.freshness import SETTLE_TIME
@@ -221,6 +221,49 @@ def test_out_of_time_is_4_with_a_report(whole: bool) -> None:
             assert [each.health for each in report.components] == [Health.UNKNOWN] * (not whole)
             assert "see --timeout" in report.notices[0]
             assert (await validate_with_timeout(60, cluster(w), wish)).summary.verdict is Verdict.FAILURE
+
+    run(main())
+
+
+def test_m20_a_failure_is_explained_by_its_pods() -> None:
+    async def main() -> None:
+        async with world() as w:
+            await begin(w, {"web/all.yaml": [workload(annotations=BROKEN, progressDeadlineSeconds=5)]})
+            await patch(w, SYNC)
+            await after(30)
+            report = await validated(w, platform=platform("web"))
+            [failure] = report.failures
+            assert any("container main waits, ImagePullBackOff" in line for line in failure.diagnostics)
+            assert "ImagePullBackOff" in [each.detected for each in report.recommendations]
+            assert not report.notices
+
+    run(main())
+
+
+def test_m9_git_that_is_ahead_is_a_notice_and_with_strict_a_finding() -> None:
+    async def main() -> None:
+        async with world() as w:
+            child = application("web")
+            repository = await begin(
+                w, {"root/web.yaml": [child], **files()}, application("platform-root", path="root")
+            )
+            await patch(w, SYNC, "platform-root")
+            await after(5)
+            await patch(w, SYNC)
+            await after(30)
+            assert not (await validated(w, platform=platform("web"))).notices
+            child = {**child, "spec": {**child["spec"], "source": {**child["spec"]["source"], "targetRevision": "x"}}}
+            repository.push({"root/web.yaml": [child], **files()})
+            await patch(w, {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}, "platform-root")
+            await after(5)
+            report = await validated(w, platform=platform("web"))
+            assert (report.summary.verdict, len(report.notices)) == (Verdict.SUCCESS, 1)
+            assert report.notices[0].startswith("argocd/platform-root: out of sync, git is ahead at ")
+            strict = await validated(w, platform=platform("web"), is_strict=True)
+            assert (strict.summary.verdict, strict.notices) == (Verdict.PARTIAL, ())
+            assert [each.rule for each in strict.compliance if each.application == "argocd/platform-root"] == [
+                Rule.UP_TO_DATE
+            ]
 
     run(main())
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from windlass.argo import policy_reports
+from windlass.argo.cd.diagnostics import diagnose_application
 from windlass.core.platform import gates
 from windlass.core.platform.freshness import SETTLE_TIME
 from windlass.core.platform.gate_values import Closed, GateDecision, GateHistory, GateTarget, Open, Reason
@@ -24,6 +26,7 @@ from windlass.core.platform.planning.definitions import definition_failures, def
 from windlass.core.platform.reporting import compliance, reports
 from windlass.core.platform.reporting.compliance import Rule
 from windlass.core.platform.reporting.reports import Action, ApiCalls, FinalState, RunRecord
+from windlass.errors import WindlassError
 from windlass.operations.cluster_identity import identity_notices
 from windlass.operations.object_health import assess_snapshot
 from windlass.operations.observation import (
@@ -44,6 +47,8 @@ if TYPE_CHECKING:
 
 SETTLING_TIMEOUT = SETTLE_TIME + timedelta(seconds=2)  # by then every health reflects the last operation, or never will
 MAX_OBJECT_LINES = 10  # on the objects of one Application; more lines do not help
+DIAGNOSTICS_TIMEOUT = 60.0  # seconds to read what explains all failures together
+REPORT_TIME = 1.0  # seconds of the timeout that are kept for the report itself
 SETTLING_POLL_INTERVAL = 1.0  # seconds between two observations while a health is not settled
 Histories = Mapping[str, GateHistory]
 ALL_APPLICATIONS = "all Applications"
@@ -51,6 +56,7 @@ WHOLE_PLATFORM = Scope()
 UNCHECKED_RULE_NOTICE = (
     f"rule {Rule.SINGLE_PATH} is not checked with --all: without a platform file there is no order to keep"
 )
+DENIED_NOTICE = "what explains failures is incomplete: no right to {} (see windlass rbac --for validate)"
 _TRANSIENT_REASONS = {Reason.NOT_FRESH, Reason.NOT_COMPARED}
 _HEALTH_BY_REASON = {
     Reason.OPERATION_REQUESTED: Health.PROGRESSING,
@@ -72,8 +78,10 @@ class ValidateRequest:
     """Path of the platform file, or `EMBEDDED_PLATFORM`."""
 
 
-async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report:
-    started = cluster.now()
+async def validate(cluster: ObservedCluster, request: ValidateRequest, timeout: float = DIAGNOSTICS_TIMEOUT) -> Report:
+    """Validate. What explains the failures is read in what is left of the timeout, in seconds."""
+    started, clock = cluster.now(), cluster.reader.clock
+    deadline = clock.monotonic() + timeout - REPORT_TIME
     platform, observation, histories = await _observe_until_settled(cluster, request)
     names = scopes.selected_nodes(platform, request.scope)
     proven = replace(observation, snapshot=with_proven_health(observation.snapshot, platform, histories))
@@ -85,13 +93,37 @@ async def validate(cluster: ObservedCluster, request: ValidateRequest) -> Report
     if local_applications := _local_applications(observation):
         policies = await policy_reports.read_policy_reports(cluster.reader)
         findings += policy_reports.findings(policies, local_applications)
+    outdated = compliance.outdated_findings(snapshot) if request.platform else ()
+    findings += outdated if request.is_strict else ()
     notices = await _notices(cluster, request)
-    record = _run_record(request, started, cluster)
+    notices += () if request.is_strict else tuple(map(compliance.finding_text, outdated))
     lines = {name: tuple(map(str, objects[:MAX_OBJECT_LINES])) for name, objects in unhealthy.items()}
+    failed = {name: each for name, each in observation.applications.items() if _needs_explanation(snapshot, name)}
+    explained, denied = await _explain_failures(cluster, failed, min(deadline - clock.monotonic(), DIAGNOSTICS_TIMEOUT))
+    lines |= {name: (*lines.get(name, ()), *found) for name, found in explained.items()}
+    notices += (DENIED_NOTICE.format(", ".join(sorted(denied))),) if denied else ()
+    record = _run_record(request, started, cluster)
     report = reports.validate_report(record, platform, names, FinalState(snapshot, lines), findings)
     components = tuple(_with_evidence(each, snapshot, platform, histories) for each in report.components)
     dropped = illegal_row_notices(observation.applications.values())
     return replace(report, components=components, notices=(*notices, *definition_notices(snapshot), *dropped))
+
+
+def _needs_explanation(snapshot: Snapshot, name: str) -> bool:
+    return name in snapshot.states and snapshot.states[name].health is not Health.HEALTHY
+
+
+async def _explain_failures(
+    cluster: ObservedCluster, applications: Mapping[str, Application], timeout: float
+) -> tuple[dict[str, tuple[str, ...]], set[str]]:
+    """What explains failures, by node, as far as it is read in time; and what the user is not permitted to read."""
+    lines: dict[str, tuple[str, ...]] = {}
+    denied: set[str] = set()
+    with suppress(WindlassError, TimeoutError):
+        async with asyncio.timeout(max(timeout, 0)):
+            for name, application in sorted(applications.items()):
+                lines[name] = await diagnose_application(cluster.reader, application, denied)
+    return lines, denied
 
 
 async def _notices(cluster: ObservedCluster, request: ValidateRequest) -> tuple[str, ...]:
@@ -107,7 +139,7 @@ async def validate_with_timeout(timeout: float, cluster: ObservedCluster, reques
     started, platform = cluster.now(), request.platform or platform_from_applications({})
     try:
         async with asyncio.timeout(timeout):
-            return await validate(cluster, request)
+            return await validate(cluster, request, timeout)
     except TimeoutError:
         record = replace(_run_record(request, started, cluster), is_out_of_time=True)
         report = reports.unobserved_report(record, platform, scopes.selected_nodes(platform, request.scope))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import failed_resources, resource_addresses
 from windlass.errors import WindlassError
-from windlass.kube.api_errors import KubeError
+from windlass.kube.api_errors import KubeError, NotPermitted
 from windlass.kube.client.readers import Selection
 from windlass.kube.client.resources import PODS, Resource
 
@@ -38,12 +38,16 @@ WORKLOADS = {
 }
 
 
-async def diagnose_application(reader: KubeReader, application: Application) -> tuple[str, ...]:
+async def diagnose_application(
+    reader: KubeReader, application: Application, denied: set[str] | None = None
+) -> tuple[str, ...]:
+    """The lines. `denied` collects what the user is not permitted to read, as `VERB RESOURCE`."""
+    denied = set() if denied is None else denied
     lines = list(islice(_argocd_problems(application), MAX_LINES // 2))  # the workloads have something to say, too
     if not application.state.is_remote:
         try:
             async with asyncio.timeout(DIAGNOSTICS_TIMEOUT):
-                await _add_workload_problems(reader, application, lines)
+                await _add_workload_problems(reader, application, lines, denied)
         except TimeoutError:
             lines.append(f"more could not be read within {DIAGNOSTICS_TIMEOUT:g} s")
     return tuple(_short_line(reader, line) for line in lines[:MAX_LINES])
@@ -74,7 +78,9 @@ def _argocd_problems(application: Application) -> Iterator[str]:
         yield f"{kind} {name} was not synced: {message}"
 
 
-async def _add_workload_problems(reader: KubeReader, application: Application, lines: list[str]) -> None:
+async def _add_workload_problems(
+    reader: KubeReader, application: Application, lines: list[str], denied: set[str]
+) -> None:
     """Add the lines one by one, so that those before an error or the end of the time stay."""
     remaining_pods = MAX_PODS
     for row in resource_addresses(application):
@@ -86,9 +92,10 @@ async def _add_workload_problems(reader: KubeReader, application: Application, l
             pods = await _unhealthy_pods(reader, row)
             for pod in pods[:remaining_pods]:
                 remaining_pods -= 1
-                async for line in _pod_problems(reader, row, pod):
+                async for line in _pod_problems(reader, row, pod, denied):
                     lines.append(line)  # noqa: PERF401 - what was read before an error stays
         except WindlassError as error:
+            _note_denial(error, denied)
             lines.append(f"{row.kind} {row.namespace}/{row.name} could not be read: {error.what}")
         except MALFORMED as error:  # no API server sends this, and the other workloads still tell something
             lines.append(f"{row.kind} {row.namespace}/{row.name} could not be understood ({type(error).__name__})")
@@ -114,27 +121,35 @@ def _is_pod_healthy(pod: RawObject) -> bool:
     return status.get("phase") == "Succeeded" or conditions.get("Ready") == "True"
 
 
-async def _pod_problems(reader: KubeReader, row: ResourceAddress, pod: RawObject) -> AsyncIterator[str]:
+def _note_denial(error: WindlassError, denied: set[str]) -> None:
+    if isinstance(error, NotPermitted):
+        denied.add(f"{error.denial.verb} {error.denial.resource}")
+
+
+async def _pod_problems(
+    reader: KubeReader, row: ResourceAddress, pod: RawObject, denied: set[str]
+) -> AsyncIterator[str]:
     name, status = pod["metadata"]["name"], pod.get("status") or {}
     yield f"{row.kind} {row.namespace}/{row.name}: pod {name} is {status.get('phase') or 'not there yet'}"
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     for container in containers:
         if problem := _container_problem(container):
             yield f"  container {container.get('name')} {problem}"
-    for event in await _warning_events(reader, row.namespace, name):
+    for event in await _warning_events(reader, row.namespace, name, denied):
         yield f"  event {event.get('reason')}: {event.get('message') or ''}"
     for container in containers:
-        async for line in _container_logs(reader, pod, container):
+        async for line in _container_logs(reader, pod, container, denied):
             yield line
 
 
-async def _warning_events(reader: KubeReader, namespace: str, pod: str) -> list[RawObject]:
+async def _warning_events(reader: KubeReader, namespace: str, pod: str, denied: set[str]) -> list[RawObject]:
     """The latest warnings about a pod; none if events cannot be read."""
     try:
         listing = await reader.list(
             EVENTS.in_namespace(namespace), select=Selection(fields=f"involvedObject.name={pod}")
         )
-    except KubeError:
+    except KubeError as error:
+        _note_denial(error, denied)
         return []
     warnings = [event for event in listing.items if event.get("type") == "Warning"]
     return sorted(warnings, key=lambda event: str(event.get("lastTimestamp") or ""))[-MAX_EVENTS:]
@@ -155,7 +170,9 @@ def _last_exit(last: RawObject) -> str:
     return f"; it last ended with {last.get('reason')}, exit code {last.get('exitCode')}" if last else ""
 
 
-async def _container_logs(reader: KubeReader, pod: RawObject, status: RawObject) -> AsyncIterator[str]:
+async def _container_logs(
+    reader: KubeReader, pod: RawObject, status: RawObject, denied: set[str]
+) -> AsyncIterator[str]:
     """Last log lines of a container that has terminated or is not ready; nothing if it never ran."""
     state, meta = status.get("state") or {}, pod["metadata"]
     has_terminated = bool((status.get("lastState") or {}).get("terminated"))
@@ -167,7 +184,8 @@ async def _container_logs(reader: KubeReader, pod: RawObject, status: RawObject)
     is_previous = has_terminated and "running" not in state and "terminated" not in state
     try:
         text = await reader.logs(ref, container=str(status.get("name")), tail=LOG_LINES, previous=is_previous)
-    except KubeError:
+    except KubeError as error:
+        _note_denial(error, denied)
         return
     for line in text.splitlines()[-LOG_LINES:]:  # a server may send more than was asked for
         yield f"  log {status.get('name')}: {line}"

@@ -71,6 +71,7 @@ _A = RightsFor
 _READ = (_A.DEPLOY, _A.VALIDATE, _A.PLAN, _A.WAIT)
 _OBJECTS = (*_READ, _A.STATUS)
 _RUNS = (_A.DEPLOY, _A.TEARDOWN)
+_EXPLAINED = (_A.DEPLOY, _A.VALIDATE, _A.STATUS)
 _CHECKS = (_A.DEPLOY, _A.VALIDATE, _A.PLAN)
 _CLUSTER, _ARGOCD, _APPLICATIONS = Place.CLUSTER, Place.ARGOCD, Place.APPLICATIONS
 
@@ -101,8 +102,8 @@ RIGHTS: tuple[Right, ...] = (
     Right(_OBJECTS, _CLUSTER, "batch", ("jobs",), ("get", "list"), "the health of objects, and hooks"),
     Right(_OBJECTS, _CLUSTER, "", ("pods", "persistentvolumeclaims"), ("get", "list"), "the health of objects, and why "
           "one is not healthy"),
-    Right((_A.DEPLOY, _A.STATUS), _CLUSTER, "", ("events",), ("list",), "why a pod is not healthy"),
-    Right((_A.DEPLOY, _A.STATUS), _CLUSTER, "", ("pods/log",), ("get",), "why a container ended"),
+    Right(_EXPLAINED, _CLUSTER, "", ("events",), ("list",), "why a pod is not healthy"),
+    Right(_EXPLAINED, _CLUSTER, "", ("pods/log",), ("get",), "why a container ended"),
     Right((_A.VALIDATE,), _CLUSTER, "wgpolicyk8s.io", ("policyreports", "clusterpolicyreports"), ("list",),
           "findings of policy engines"),
     Right(_RUNS, _APPLICATIONS, ARGO, ("applications",), ("patch",), "to sync, to refresh, to change finalizers"),

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import NEW, OLD, operation, snapshot, source, state
 from windlass.core.platform.model.health import Health
 from windlass.core.platform.model.snapshots import Hook, OperationPhase, ParentApplication, ResourceKind, ResourceState
-from windlass.core.platform.reporting.compliance import Rule, findings
+from windlass.core.platform.reporting.compliance import Rule, finding_text, findings, outdated_findings
 
 CEPH = ResourceKind("ceph.rook.io", "CephCluster")
 VAULT = ResourceKind("vault.example", "Vault")
@@ -89,3 +89,34 @@ def test_hooks_that_may_order_applications(hook: Hook, count: int) -> None:
 
 def test_a_resource_node_has_no_findings() -> None:
     assert findings(snapshot(ready=ResourceState(Health.DEGRADED)), ()) == ()
+
+
+def test_m9_git_that_is_ahead_is_one_finding_per_parent() -> None:
+    root = ParentApplication("argocd", "root", revisions=(NEW,))
+    behind = replace(root, is_child_in_sync=False)
+    seen = replace(
+        snapshot(vault=state(revisions=(OLD,)), web=state(revisions=(NEW,)), dns=state(revisions=(OLD,))),
+        parents={"vault": behind, "web": behind, "dns": root},
+        platform_parents=(root,),
+    )
+    [found] = outdated_findings(seen)
+    assert (found.rule, found.application) == (Rule.UP_TO_DATE, "argocd/root")
+    assert finding_text(found) == (
+        f"argocd/root: out of sync, git is ahead at {NEW[:12]}: 2 applications are behind (vault, web), "
+        f"at different commits: {', '.join(sorted((NEW[:12], OLD[:12])))} "
+        "(windlass plan shows the changes, windlass deploy applies them)"
+    )
+
+
+def test_m9_a_parent_that_is_behind_its_own_parent_is_named() -> None:
+    root = ParentApplication("argocd", "root", is_child_in_sync=False)
+    middle = ParentApplication("argocd", "middle", parent=root)
+    [found] = outdated_findings(replace(snapshot(web=state()), parents={"web": middle}))
+    assert found.application == "argocd/root"
+    assert "1 application is behind (argocd/middle)" in found.what
+
+
+@pytest.mark.parametrize("changes", [{}, {"is_child_in_sync": False, "defines_child": False}])
+def test_m9_nothing_is_behind(changes: dict[str, Any]) -> None:
+    parent = ParentApplication("argocd", "root", **changes)
+    assert outdated_findings(replace(snapshot(web=state()), parents={"web": parent})) == ()

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from windlass.core.platform.gate_values import abbreviate
 from windlass.core.platform.model.snapshots import ApplicationState, Hook, OperationPhase, ResourceKind
+from windlass.core.platform.reporting.text_layout import join_names, pluralize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from windlass.core.platform.model.snapshots import ParentApplication, Snapshot
 
+MAX_NAMES = 5  # of applications or commits in one finding
 INTERNAL_HOOK = "windlass.dev/hook: internal"
 _ORDERING_HOOKS = {"PreSync", "PostSync"}
 _BUILT_IN_GROUPS = {"", "apps", "autoscaling", "batch", "events", "extensions", "policy"}
@@ -25,6 +27,8 @@ class Rule(StrEnum):
     NO_HOOKS = "INV-8"
     POLICIES = "policy"
     """Not a rule of Windlass: violations that the cluster's own policy engine reports."""
+    UP_TO_DATE = "up-to-date"
+    """Not a rule of Windlass: the cluster has what git defines. Only `validate --strict` counts it as a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,38 @@ def findings(snapshot: Snapshot, assessable_kinds: Collection[ResourceKind]) -> 
             )
             found += (_hook_finding(name, hook) for hook in _hooks(state) if _is_ordering_hook(hook))
     return tuple(found)
+
+
+def outdated_findings(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """One for each parent whose children are not as git defines them: git is ahead of the cluster."""
+    behind: dict[str, set[str]] = {}
+    for name, parent in snapshot.parents.items():
+        if parent.updates_child:
+            behind.setdefault(str(parent), set()).add(name)
+        for each in parent.lineage:
+            if each.parent is not None and each.is_outdated:
+                behind.setdefault(str(each.parent), set()).add(each.node or str(each))
+    remedy = "windlass plan shows the changes, windlass deploy applies them"
+    return tuple(
+        Finding(Rule.UP_TO_DATE, parent, _outdated_text(snapshot, parent, sorted(names)), remedy)
+        for parent, names in sorted(behind.items())
+    )
+
+
+def _outdated_text(snapshot: Snapshot, parent: str, names: list[str]) -> str:
+    """`out of sync, git is ahead at 417b79f72dfd: 2 applications are behind (dns, web), at 2 commits: ...`."""
+    revisions = next((each.revisions for each in snapshot.platform_parents if str(each) == parent), ())
+    head = f" at {abbreviate(revisions)}" if revisions else ""
+    states = [snapshot.states.get(name) for name in names]
+    commits = sorted({abbreviate(each.revisions) for each in states if isinstance(each, ApplicationState)})
+    verb = "is" if len(names) == 1 else "are"
+    text = f"out of sync, git is ahead{head}: {pluralize(len(names), 'application')} {verb} behind"
+    at = f", at {'different commits: ' if len(commits) > 1 else ''}{join_names(commits, MAX_NAMES)}" if commits else ""
+    return f"{text} ({join_names(names, MAX_NAMES)}){at}"
+
+
+def finding_text(finding: Finding) -> str:
+    return f"{finding.application}: {finding.what} ({finding.remedy})"
 
 
 def _bypass_findings(name: str, state: ApplicationState, parent: ParentApplication | None) -> Iterator[Finding]:
