@@ -38,7 +38,7 @@ ORDER_MUTANTS = (
     ),
     Mutant(
         "a batch takes along what is not ready any more", "INV-1", "argo/cd/parent_sync.py",
-        " if any([await check() for check in checks])]",
+        " if nodes & ready]",
         "]",
         DEPENDENCIES,
     ),

@@ -259,6 +259,31 @@ def test_dependents_that_start_together_share_one_read_of_the_objects() -> None:
     acted(critical_fork(), work)
 
 
+def test_the_verdicts_on_children_that_a_parent_syncs_together_are_of_the_same_age() -> None:
+    """`c` and `d` wait behind the request for `e`, which waits for jane's operation on the root; reads are slow."""
+
+    async def busy(play: Play) -> None:
+        play.argocd.delays.sync = 40.0
+        await play.sandbox.client().patch(APPLICATIONS, ROOT, BUSY, "argocd")
+        await play.sandbox.clock.sleep(10)
+        play.argocd.delays.sync = 0.5
+
+    async def work(play: Play) -> None:
+        slow_reads = [Fault(verb=verb, kind=DEPLOYMENTS, latency=5.0, times=None) for verb in ("get", "list")]
+        ended = await run_beside(play, Act(faults=tuple(slow_reads)), (3, busy(play)))
+        assert set(results(ended.report).values()) == {"succeeded"}
+        assert root_operations(play) == [["a", "b", "f"], ["x"], ["e"], ["c", "d"]]
+        rows = [row for row in play.journal.entries if row.agent == ended.run_id]
+        *_, written = (at for at, row in enumerate(rows) if row.is_write and row.name == ROOT)
+        for name in ("a", "b"):
+            *_, read = (row for row in rows[:written] if row.kind == DEPLOYMENTS and row.name in {"", name})
+            age = datetime.fromisoformat(rows[written].time) - datetime.fromisoformat(read.time)
+            assert age < timedelta(seconds=2), (name, age)
+
+    deployments = {"a": {"kind": "Deployment"}, "b": {"kind": "Deployment"}, "f": {**SLOW, "ready_after": 4.0}}
+    acted(patient(told("c: a; d: b; e: f; a*; b*", parts=deployments), health=timedelta(seconds=60)), work)
+
+
 def test_no_objects_are_read_of_dependencies_that_are_not_critical() -> None:
     async def work(play: Play) -> None:
         ended = await play.run(Act())

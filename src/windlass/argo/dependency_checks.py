@@ -35,8 +35,12 @@ class DependencyChecks:
     clock: Clock
     now: Callable[[], datetime]
 
-    async def are_dependencies_healthy(self, name: str) -> bool:
-        return not rechecks.closed_gates(await self._observe(self._start(self.platform.graph.dependencies[name])))
+    async def ready_nodes(self, names: Collection[str]) -> frozenset[str]:
+        """Those of these nodes whose dependencies are all healthy, by one read of all dependencies."""
+        needed = {name: self.platform.graph.dependencies[name] for name in names}
+        checked = self._start(sorted({dependency for each in needed.values() for dependency in each}))
+        closed = rechecks.closed_gates(await self._observe(checked))
+        return frozenset(name for name, dependencies in needed.items() if closed.keys().isdisjoint(dependencies))
 
     async def await_dependencies(self, name: str, report_wait: ReportWait) -> Failed | None:
         """Wait until every dependency is healthy; failure if one is not within its own timeouts."""

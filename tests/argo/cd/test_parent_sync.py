@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from windlass.argo.cd.applications import APPLICATIONS, Application
 from windlass.argo.cd.parent_sync import ParentSync
 from windlass.core.platform.model.snapshots import ParentApplication
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 ROOT = APPLICATIONS.named("root", "argocd")
 PARENT = ParentApplication("argocd", "root", ("abc",))
 WEB = ("argocd", "web")
@@ -24,14 +27,6 @@ TIMES = {"startedAt": "2030-01-01T00:00:00Z", "finishedAt": "2030-01-01T00:00:01
 
 async def remind(application: Application) -> None:
     del application
-
-
-async def ready() -> bool:
-    return True
-
-
-async def unready() -> bool:
-    return False
 
 
 async def end_operation(w: Any, phase: str, rows: list[dict[str, Any]]) -> None:
@@ -54,11 +49,17 @@ def synced(phase: str, rows: list[dict[str, Any]]) -> tuple[str | None, bool]:
             watching = tasks.create_task(applications.run())
             await applications.initial_list_done.wait()
             async with held_writer(w) as writer:
-                parent_sync = ParentSync(applications, writer, w.kube.clock.now, "run-1")
-                assert await parent_sync.sync_child(PARENT, WEB, unready) is None
+                ready: set[str] = set()
+
+                async def ready_nodes(names: Collection[str]) -> Collection[str]:
+                    return ready.intersection(names)
+
+                parent_sync = ParentSync(applications, writer, w.kube.clock.now, "run-1", ready_nodes)
+                assert await parent_sync.sync_child(PARENT, WEB, "web") is None
                 assert "operation" not in await w.kube.get(ROOT)
                 ending = tasks.create_task(end_operation(w, phase, rows))
-                result = await parent_sync.sync_child(PARENT, WEB, ready)
+                ready.add("web")
+                result = await parent_sync.sync_child(PARENT, WEB, "web")
                 await ending
                 assert not writer.open_requests
             watching.cancel()

@@ -27,31 +27,39 @@ if TYPE_CHECKING:
     from windlass.kube.client.objects import RawObject
 
 PARENT_SYNC_TIMEOUT = timedelta(minutes=5)
-IsReady = Callable[[], Awaitable[bool]]
-"""Whether the sync of a child may start now."""
+ReadyNodes = Callable[[Collection[str]], Awaitable[Collection[str]]]
+"""Those of these nodes whose sync may start now. One call for all of them: verdicts that are read one after another
+would be of different ages when the operation is written."""
 
 
 class ParentSync:
     def __init__(
-        self, applications: ApplicationsWatch, writer: ApplicationWriter, now: Callable[[], datetime], run_id: str
+        self,
+        applications: ApplicationsWatch,
+        writer: ApplicationWriter,
+        now: Callable[[], datetime],
+        run_id: str,
+        ready_nodes: ReadyNodes,
     ) -> None:
         self._applications = applications
         self._writer = writer
         self._now = now
         self._run_id = run_id
+        self._ready_nodes = ready_nodes
         self._definitions: dict[ObjectKey, SyncRequest] = {}
         """By parent: the revisions and sources from which all of its children are synced."""
-        self._pending_children: dict[ObjectKey, dict[ObjectKey, list[IsReady]]] = {}
+        self._pending_children: dict[ObjectKey, dict[ObjectKey, set[str]]] = {}
+        """By parent and child: the nodes that need the child."""
         self._locks: dict[ObjectKey, asyncio.Lock] = {}
         self._results: dict[ObjectKey, str | None] = {}
         """How the last request for each child ended; several steps may request the same one."""
         self.synced_children: set[ObjectKey] = set()
         """Children that this run has synced to their definition."""
 
-    async def sync_child(self, parent: ParentApplication, child: ObjectKey, is_ready: IsReady) -> str | None:
-        """Sync the child from its parent; return why that failed, or an empty string.
+    async def sync_child(self, parent: ParentApplication, child: ObjectKey, node: str) -> str | None:
+        """Sync the child, which this node needs, from its parent; return why that failed, or an empty string.
 
-        The request may wait for other operations: `None` if the child was not ready any more when it was its turn. All
+        The request may wait for other operations: `None` if the node was not ready any more when it was its turn. All
         children of a parent are synced from the revisions and sources it had when the first of them was requested: what
         defines the parent may change it during the run, and its children would then be of different commits.
         """
@@ -60,7 +68,7 @@ class ParentSync:
             return f"{parent}, which defines it, was never compared"
         definition = SyncRequest(parent.revisions, self._run_id, sources=parent.sources)
         self._definitions.setdefault(parent_key, definition)
-        self._pending_children.setdefault(parent_key, {}).setdefault(child, []).append(is_ready)
+        self._pending_children.setdefault(parent_key, {}).setdefault(child, set()).add(node)
         self._results.pop(child, None)
         async with self._locks.setdefault(parent_key, asyncio.Lock()):
             await asyncio.sleep(0)  # noqa: TID251 - yields only, so that requests starting now join the batch
@@ -69,7 +77,7 @@ class ParentSync:
                 await self._sync(parent_key, dict(sorted(batch.items())))
         return self._results.get(child)  # none, too, if an error ended the request, such as a lost lock
 
-    async def _sync(self, parent_key: ObjectKey, batch: dict[ObjectKey, list[IsReady]]) -> None:
+    async def _sync(self, parent_key: ObjectKey, batch: dict[ObjectKey, set[str]]) -> None:
         with self._applications.watch(parent_key) as watch:
             children, result = await self._run_operation(watch, self._definitions[parent_key], batch)
             if watch.current is not None:
@@ -83,7 +91,7 @@ class ParentSync:
                 self.synced_children.add(child)
 
     async def _run_operation(
-        self, watch: ApplicationWatch, request: SyncRequest, batch: dict[ObjectKey, list[IsReady]]
+        self, watch: ApplicationWatch, request: SyncRequest, batch: dict[ObjectKey, set[str]]
     ) -> tuple[Collection[ObjectKey], Application | str]:
         """Run the operation; return the children that were ready when it was requested, and the result.
 
@@ -103,7 +111,8 @@ class ParentSync:
                 # An operation that seemed abandoned has ended and dropped our request: write it again.
                 is_written = not is_new_operation
             if not is_written and not state.operation_requested:
-                children = [child for child, checks in batch.items() if any([await check() for check in checks])]
+                ready = frozenset(await self._ready_nodes(frozenset().union(*batch.values())))
+                children = [child for child, nodes in batch.items() if nodes & ready]
                 if not children:
                     return children, ""
                 request = replace(request, resources=tuple(map(_child_resource, children)))

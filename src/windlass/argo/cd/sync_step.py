@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from windlass.argo.cd.application_resources import child_applications, parse_own_state, resources_to_sync
@@ -93,7 +92,9 @@ class SyncContext:
 class SyncSteps:
     def __init__(self, context: SyncContext) -> None:
         self.context = context
-        self.parent_sync = ParentSync(context.applications, context.writer, context.now, context.run_id)
+        self.parent_sync = ParentSync(
+            context.applications, context.writer, context.now, context.run_id, context.dependencies.ready_nodes
+        )
         targets = [node.target for node in context.nodes.values()]
         self.node_keys = frozenset(
             context.object_key(target) for target in targets if isinstance(target, ApplicationRef)
@@ -259,8 +260,7 @@ class _SyncAttempt:
         while True:
             if blocked := await self._await_dependencies():
                 return blocked
-            is_ready = partial(self._context.dependencies.are_dependencies_healthy, self._node.name)
-            failure = await self._parent_sync.sync_child(parent, key, is_ready)
+            failure = await self._parent_sync.sync_child(parent, key, self._node.name)
             if failure is not None:
                 return Failed(Reason.OPERATION_FAILED, failure) if failure else None
 
