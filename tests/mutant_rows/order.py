@@ -13,6 +13,14 @@ GATES, STEPS = "core/platform/gates.py", "argo/cd/sync_step.py"
 
 ORDER_MUTANTS = (
     Mutant(
+        "annotations are not read",
+        "INV-1",
+        "operations/planner.py",
+        "    annotated = annotated_dependencies(cluster, request.platform, applications)",
+        "    annotated: dict[str, tuple[str, ...]] = {}",
+        "seeds:annotations@4",
+    ),
+    Mutant(
         "a dependency is judged once", "INV-1", "core/platform/rechecks.py",
         "    return {name: recheck.closed for name, recheck in rechecks.items() if recheck.closed is not None}",
         "    return {}",

@@ -31,13 +31,13 @@ DIMENSIONS = {
     "operations go on after the end": "interruptions@0",
     # definitions
     "a race repeats for ever": "third-parties",
-    "a broken parent shows what it defines": "broken-commits",
-    "what left git is unchanged": "broken-commits",
+    "a broken parent shows what it defines": "late-breakages@2",
+    "what left git is unchanged": "late-breakages@14",
     "an empty selection is everything": "parents@7",
     "a step takes whatever its branch leads to": "approvals@12",
     "children follow a parent that is changed": "automated-parents",
     "a root without nodes is believed": "broken-commits@25",
-    "parents are not judged at the end": "@11548",  # all default dimensions
+    "parents are not judged at the end": "late-breakages@2",
     "another environment is welcome": "other-environments@0",
     # removal
     "what cannot be listed is no foreign object": "foreign-objects@37",

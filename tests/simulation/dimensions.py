@@ -18,6 +18,7 @@ from tests.simulation.process_dimensions import (
 from tests.simulation.repository_dimensions import (
     add_annotations,
     add_changes_after_plans,
+    add_late_breakages,
     add_vanishing_commits,
 )
 from tests.simulation.request_dimensions import (
@@ -320,4 +321,5 @@ DIMENSIONS: dict[str, Dimension] = {
     "annotations": Dimension(add_annotations),
     "vanishing-commits": Dimension(add_vanishing_commits, share=SELDOM),
     "changes-after-plans": Dimension(add_changes_after_plans, share=SELDOM),
+    "late-breakages": Dimension(add_late_breakages, share=RARE),
 }

@@ -85,6 +85,7 @@ class Events:
             "root-delete": self._delete_root,
             "lease-delete": self._delete_lease,
             "force-push": self._force_push,
+            "seen-push": self._seen_push,
             "lost-commit": self._lose_commit,
             "create": self._create,
             "bind": self._bind,
@@ -285,6 +286,12 @@ class Events:
     async def _delete_root(self, _: Event) -> None:
         self._touch()
         await self._client.delete(APPLICATIONS, ROOT_NAME, ARGOCD)
+
+    async def _seen_push(self, _: Event) -> None:
+        """A push of which Argo CD is told, as by a webhook: it compares the root at once."""
+        self._play.push()
+        patch = {"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}
+        await self._client.patch(APPLICATIONS, ROOT_NAME, patch, ARGOCD)
 
     async def _force_push(self, _: Event) -> None:
         """The next commit replaces all that were there; nothing, if there is no next one."""

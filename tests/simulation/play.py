@@ -203,7 +203,7 @@ class Play:
     async def run_process(self, act: Act, approved_plan: ApprovedPlan | None = None) -> EndedRun:
         """One process from its start to its end."""
         self.runs += 1
-        ended = EndedRun(f"run-{self.runs}", act.action)
+        ended = EndedRun(f"run-{self.runs}", act.action, started=self.sandbox.clock.now())
         transport = AlteredTransport(self.sandbox, PRODUCT, ended.run_id, act.late_writes, act.lease_outage)
         transport.on_arrival, transport.on_lease_outage = self.witness.note_late_run, self.rival_may_start.set
         transport.alter, transport.replace_body, transport.redactor = self.alter, self.replace_body, self.redactor

@@ -71,3 +71,22 @@ def add_changes_after_plans(chance: Chance, scenario: Scenario) -> Scenario:
     after = (Event(0.0, kind, target, seconds), *(Event(seconds, "pass") for _ in [0] if seconds))
     first = Act(Action.TEARDOWN, is_approved=True, before_plan=before, after_plan=after)
     return replace(scenario, teardown=replace(teardown, acts=(first, *teardown.acts)))
+
+
+def add_late_breakages(chance: Chance, scenario: Scenario) -> Scenario:
+    """A commit that breaks the root, or leaves out an application, in the last steps of a run or right before one.
+
+    Nothing else happens, and everything that could hide it is left out: every application is new in the second commit.
+    """
+    if not scenario.has_root:
+        return scenario
+    whole, names = scenario.commits[-1], list(scenario.commits[-1])
+    newer = {name: replace(part, version=part.version + 1) for name, part in whole.items()}
+    last = {name: replace(part, ready_after=chance.choice((5.0, 60.0, 110.0))) for name, part in newer.items()}
+    is_broken = chance.random() < 0.6
+    broken = frozenset({2}) if is_broken else frozenset[int]()
+    undefined = {} if is_broken else {2: frozenset(chance.sample(names, 1))}
+    event = Event(chance.choice((0.5, 3.0, 20.0)), "seen-push", chance.choice(names), after_operation=True)
+    runs = (Act(pushes_first=True, events=(event,)), Act(pushes_first=chance.random() < 0.5))
+    quiet = replace(undisturbed(scenario), lies={}, overlooked={}, acts=(Act(), *runs), automated=frozenset())
+    return replace(quiet, commits=(whole, last, last, last), undefined=undefined, broken_roots=broken)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
 from tests.simulation.scenarios import APPLICATIONS
 from tests.simulation.witnesses import LEASES, MADE
+from windlass.argo.cd.root_application import NAME as ROOT_NAME
+from windlass.core.platform.gate_values import Reason
 from windlass.core.platform.model.annotations import MAX_NOTICES
 from windlass.core.platform.model.scopes import selected_nodes
 from windlass.core.platform.reporting.reports import Action
@@ -18,6 +20,8 @@ from windlass.operations.planner import Moved
 from windlass.operations.run.run_lock import Locked
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tests.simulation.play import Play
     from tests.simulation.scenarios import Act
     from windlass.core.platform.events import Event
@@ -43,6 +47,7 @@ class EndedRun:
     is_crashed: bool = False
     writes: list[JournalEntry] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    started: datetime | None = None
 
     @property
     def is_successful(self) -> bool:
@@ -129,6 +134,15 @@ class RunJudge:
         is_alone = self._play.alive <= {ended.run_id} or any(entry.kind == LEASES for entry in ended.writes)
         if is_alone and summary.exit_code == 0:  # else it held no lock, and another run has continued since it looked
             self._judge_success(ended.run_id, act)
+        self._judge_cause(ended, report)
+
+    def _judge_cause(self, ended: EndedRun, report: Report) -> None:
+        """A run in which Argo CD could never render the root quotes why."""
+        since = self._witness.root_broken_since
+        if since and ended.started and since < ended.started:
+            for each in report.failures:
+                if each.reason == Reason.PARENT_BROKEN and ROOT_NAME in each.name and "Error" not in each.detail:
+                    self._note(f"{ended.run_id} does not say why the root cannot be rendered: {each.detail}")
 
     def _judge_notices(self, run_id: str, report: Report) -> None:
         """What is ignored in an annotation is told."""
