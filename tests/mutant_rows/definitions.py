@@ -136,4 +136,12 @@ DEFINITION_MUTANTS = (
         "        if False:",
         "operations/test_application_sets.py",
     ),
+    Mutant(
+        "a deleted Lease is a deleted identity",
+        "identity",
+        "operations/run/lifecycle.py",
+        "self.recorded_identity or root_application.root_identity(self.live.root)",
+        "self.recorded_identity",
+        "operations/test_cluster_identity.py",
+    ),
 )

@@ -9,9 +9,11 @@ import pytest
 
 from tests import builders
 from tests.operations.clusters import after, begin, cluster
+from tests.operations.teardown.teardowns import stand
 from tests.run_contexts import run_context, run_lease
 from tests.sandbox.controllers import clusters
-from tests.sandbox.controllers.objects import application, config
+from tests.sandbox.controllers.objects import URL, application, config
+from windlass.argo.cd.root_application import RootApplication
 from windlass.core.platform.identity import EMBEDDED_PLATFORM
 from windlass.core.platform.model.scopes import Scope, parse_scope
 from windlass.core.platform.reporting.reports import Action
@@ -27,6 +29,7 @@ from windlass.operations.run.lifecycle import Run
 from windlass.operations.teardown import teardown
 from windlass.operations.validate import ValidateRequest
 from windlass.sandbox.apiserver.faults import Fault
+from windlass.sandbox.argocd.repositories import MemoryRepository
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -235,3 +238,25 @@ def test_a_stack_without_applications_selects_nothing(action: Action) -> None:
         assert "nothing is selected: stack:empty has no application" in planned.report.notices
 
     on_a_platform(work)
+
+
+@pytest.mark.parametrize("action", list(OPERATIONS))
+def test_without_the_lease_the_root_shows_the_environment(action: Action) -> None:
+    async def main() -> None:
+        async with clusters.world() as w:
+            s = stand(w, "web:")
+            w.argocd.repositories[URL] = MemoryRepository(s.files())
+            root = RootApplication(URL, "main", "root", {"environment": "staging"})
+            assert (await run(w, Action.DEPLOY, root=root)).summary.exit_code == 0
+            await w.sandbox.client().delete(LEASES, "windlass", "argocd")
+            before = w.kube.counts.writes
+            changes = {} if action is Action.TEARDOWN else {"root": replace(root, parameters={"environment": "live"})}
+            with pytest.raises(WrongPlatform, match="recorded as environment staging, platform"):
+                await run(w, action, environment="live", **changes)
+            assert w.kube.counts.writes == before
+            with pytest.raises(WrongPlatform, match="no deploy is recorded"):
+                await run(w, Action.TEARDOWN, platform_file=EMBEDDED_PLATFORM)
+            same = {"root": root} if action is Action.DEPLOY else {}
+            assert (await run(w, action, **same)).summary.exit_code == 0
+
+    clusters.run(main())

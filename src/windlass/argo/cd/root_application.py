@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from windlass.argo.cd.applications import APPLICATIONS
+from windlass.core.platform.identity import ClusterIdentity
 from windlass.core.platform.model.snapshots import COMMIT_HASH
 from windlass.errors import WindlassError
 
@@ -78,6 +79,14 @@ class RootLabelMissing(WindlassError):
 
 def is_managed_by_windlass(live: Application) -> bool:
     return all(live.metadata.labels.get(name) == value for name, value in MANAGED_BY_LABELS.items())
+
+
+def root_identity(live: Application | None) -> ClusterIdentity | None:
+    """The identity that a root of Windlass shows by its parameter `environment`; the platform is not known by it."""
+    if live is None or not is_managed_by_windlass(live) or live.spec is None:
+        return None
+    environment = _values((live.spec.source or {}).get("helm")).get("environment", "")
+    return ClusterIdentity(environment, "") if environment else None
 
 
 def foreign_root_notice(root: RootApplication, live: Application | None) -> str:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from windlass.argo.cd import root_application
 from windlass.argo.cd.application_writer import ApplicationWriter
 from windlass.core.log_lines import Level, LogLine
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
@@ -66,10 +67,13 @@ class Run:
         return await plan_run(self.context.cluster, self.request, applications, annotated=annotated, objects=objects)
 
     async def check_identity(self) -> None:
-        """Refuse a cluster that is recorded as another one, or not that of the plan, before anything is written."""
+        """Refuse a cluster that is recorded as another one, or not that of the plan, before anything is written.
+
+        If another client deleted the record with the Lease, the root still shows the environment.
+        """
         await check_cluster_binding(self.context.cluster, self.request.approved_plan)
         self.recorded_identity = await read_identity(self.context.cluster)
-        self._check_record(self.recorded_identity)
+        self._check_record(self.recorded_identity or root_application.root_identity(self.live.root))
 
     @property
     def changes_identity(self) -> bool:
