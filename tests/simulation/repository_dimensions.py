@@ -66,6 +66,8 @@ def add_changes_after_plans(chance: Chance, scenario: Scenario) -> Scenario:
     names = list(scenario.commits[-1])
     teardown = scenario.teardown or TeardownScenario((Act(Action.TEARDOWN),))
     kind, target = chance.choice(("delete", "create", "bind")), chance.choice(names)
+    if target in {*teardown.volumes, *(name for _, name in teardown.foreign)}:
+        kind = "bind"  # whoever deletes it destroys what a run would have to keep
     seconds = chance.choice((0.0, 1.0, 40.0))
     before = (Event(0.0, "delete", target, 60.0),) if kind == "create" else ()
     after = (Event(0.0, kind, target, seconds), *(Event(seconds, "pass") for _ in [0] if seconds))
