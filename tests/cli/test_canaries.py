@@ -16,7 +16,7 @@ from tests.kube.certificate_authorities import authority
 from tests.kube.loopback_servers import Seen, answer, proxying, serving
 from tests.processes import windlass
 from tests.secret_forms import written_forms
-from windlass.cli.main import _print_bug
+from windlass.cli.main import _print_bug, _print_line
 from windlass.kube.redactions import Redactor
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def test_a_traceback_shows_no_credential(form: str, capsys: pytest.CaptureFixtur
     try:
         raise ValueError(f"it said {form} twice") from KeyError(form)
     except ValueError as error:
-        _print_bug(error, Redactor([SECRET, PASSWORD]), debug=True)
+        _print_bug(error, Redactor([SECRET, PASSWORD]), _print_line, debug=True)
     shown = capsys.readouterr().err
     assert "ValueError: it said [redacted] twice" in shown
     assert form not in shown.replace("[redacted]", "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.invariants.clusters import Stage, staged
+from tests.processes import windlass
 from tests.simulation.scenarios import told
 
 if TYPE_CHECKING:
@@ -53,8 +54,20 @@ def test_an_error_that_ends_a_run_is_in_its_log(stage: Stage) -> None:
     ended = stage.deploy(environ={"KUBECONFIG_PATH": str(stage.folder / "closed"), "LOG_FORMAT": "json"}).ended
     *_, last = log(ended)
     assert (ended.code, last["level"]) == (1, "error"), ended.output
-    what = next(line for line in ended.stderr.splitlines() if line.startswith("error: "))
-    assert what.removeprefix("error: ") in last["message"]
+    [what] = [line["message"] for line in log(ended) if line["message"].startswith("error: ")]
+    assert any(what.removeprefix("error: ") in line["message"] for line in log(ended) if line["message"] != what)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["deploy", "--log-format", "json"], ["deploy", "--log-format=json", "--no-such-option"], ["validate", "--all"]],
+)
+def test_l17_with_json_logs_stderr_has_only_json_lines(arguments: list[str]) -> None:
+    ended = windlass(*arguments, environ={"LOG_FORMAT": "json"})
+    assert ended.code == 3
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert lines
+    assert {line["action"] for line in lines} == {arguments[0]}
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import click
@@ -23,9 +24,11 @@ from windlass.settings.source import SettingsSource
 from windlass.settings.variables import option_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windlass.kube.redactions import Redactor
+
+    WriteText = Callable[[str], None]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "cluster": ("cluster", "Show the server, identity and Applications of a kubeconfig."),
@@ -96,27 +99,28 @@ for _name, (_, _help) in COMMANDS.items():
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     source = SettingsSource(environ, is_terminal=sys.stderr.isatty())
+    write = _json_writer(argv, source) if _requests_json(argv, environ) else _print_line
     try:
         result = windlass.main(list(argv), prog_name="windlass", standalone_mode=False, obj=source)
     except click.ClickException as error:
-        _print_line(_click_message(error))
+        write(_click_message(error))
         return ExitCode.INVALID
     except WindlassError as error:
         options = _command_line_options(argv)
-        _print_error(error, options, source.redactor)
+        _print_error(error, options, source.redactor, write)
         if error.recommendation_key and ADVISED_COMMANDS.intersection(argv[:1]):
-            _print_recommendation(error.recommendation_key, _action_with_rights(argv[0], options), options)
+            _print_recommendation(error.recommendation_key, _action_with_rights(argv[0], options), options, write)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _print_line("interrupted")
+        write("interrupted")
         return ExitCode.FAILURE
     except BrokenPipeError:
         return ExitCode.FAILURE  # the reader of stdout is gone: there is nowhere to print an error
     except Exception as error:  # noqa: BLE001 - last resort: report a bug in one line instead of a traceback
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EBADF}:
-            _print_line(f"error: the output cannot be written: {error.strerror}")
+            write(f"error: the output cannot be written: {error.strerror}")
         else:
-            _print_bug(error, source.redactor, debug=environ.get("LOG_LEVEL") == "debug")
+            _print_bug(error, source.redactor, write, debug=environ.get("LOG_LEVEL") == "debug")
         return ExitCode.FAILURE
     return result if isinstance(result, int) else ExitCode.SUCCESS
 
@@ -134,12 +138,12 @@ def _command_line_options(argv: Sequence[str]) -> Mapping[str, str | None]:
     return option_texts(context.params)
 
 
-def _print_error(error: WindlassError, options: Mapping[str, str | None], redact: Redactor) -> None:
-    _print_line(f"error: {_redacted_lines(error.what, redact)}")
+def _print_error(error: WindlassError, options: Mapping[str, str | None], redact: Redactor, write: WriteText) -> None:
+    write(f"error: {_redacted_lines(error.what, redact)}")
     if error.where:
-        _print_line(f"where: {redact.one_line(error.where)}")
+        write(f"where: {redact.one_line(error.where)}")
     if error.hint:
-        _print_line(f"hint:  {redact.printable(command_with_options(error.hint, options))}")
+        write(f"hint:  {redact.printable(command_with_options(error.hint, options))}")
 
 
 def _redacted_lines(text: str, redact: Redactor) -> str:
@@ -154,20 +158,44 @@ def _action_with_rights(command: str, options: Mapping[str, str | None]) -> str:
     return "deploy" if options.get("refresh") else command
 
 
-def _print_recommendation(key: str, command: str, options: Mapping[str, str | None]) -> None:
+def _print_recommendation(key: str, command: str, options: Mapping[str, str | None], write: WriteText) -> None:
     from windlass.core.platform.reporting.recommendations import RunProblem, recommendation_for  # noqa: PLC0415 - lazy import
 
     recommendation = recommendation_for(RunProblem(key), rerun_command=f"windlass {command}")
-    _print_line(f"next:  {recommendation.sentence}\n       $ {command_with_options(recommendation.command, options)}")
+    write(f"next:  {recommendation.sentence}\n       $ {command_with_options(recommendation.command, options)}")
 
 
-def _print_bug(error: Exception, redact: Redactor, *, debug: bool) -> None:
+def _print_bug(error: Exception, redact: Redactor, write: WriteText, *, debug: bool) -> None:
     """Print the type and the location of the exception; its message only in a traceback that was asked for."""
     if debug:
-        _print_line(_redacted_lines("".join(traceback.format_exception(error)), redact))
+        write(_redacted_lines("".join(traceback.format_exception(error)), redact))
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    _print_line(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
-    _print_line("hint:  LOG_LEVEL=debug shows the traceback")
+    write(f"error: this is a bug in windlass: {type(error).__name__} in {frame.name}, line {frame.lineno}")
+    write("hint:  LOG_LEVEL=debug shows the traceback")
+
+
+def _requests_json(argv: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether JSON lines were requested; the command line may be invalid, and an option overrides the variable."""
+    given = [value for name, value in pairwise(argv) if name == "--log-format"]
+    given += [argument.removeprefix("--log-format=") for argument in argv if argument.startswith("--log-format=")]
+    return (given[-1] if given else environ.get("LOG_FORMAT", "")) == "json"
+
+
+def _json_writer(argv: Sequence[str], source: SettingsSource) -> WriteText:
+    """Write errors as log lines, so that a program which reads stderr gets JSON only."""
+
+    def write(text: str) -> None:
+        from windlass.core.log_lines import Level, LogLine  # noqa: PLC0415 - loads the log library
+        from windlass.kube.clocks import Clock  # noqa: PLC0415
+        from windlass.telemetry.logs import LogOptions, create_logger  # noqa: PLC0415
+
+        action = argv[0] if argv and argv[0] in COMMANDS else ""
+        write_line = create_logger(sys.stderr, LogOptions(action), Clock().now, source.redactor.printable)
+        with suppress(OSError):
+            for line in filter(None, map(str.strip, text.splitlines())):
+                write_line(LogLine(Level.ERROR, line))
+
+    return write
 
 
 def _print_line(line: str) -> None:

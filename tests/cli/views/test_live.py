@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.views.live_runs import CHAIN, ended, plan_of, started
+from tests.processes import inherited
+from tests.settings.setting_files import ENVIRONMENT
 from windlass.cli.views.live import LiveView
 from windlass.cli.views.live_state import LiveState
 from windlass.core.platform.events import PhaseStarted, PlanReady, RunPhase
@@ -24,6 +26,14 @@ from windlass.simulation.virtual_time import run, virtual_clock
 if TYPE_CHECKING:
     from windlass.core.platform.events import Event
 
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: x
+clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: x, user: {token: x}}]
+contexts: [{name: x, context: {cluster: x, user: x}}]
+"""
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 ENVIRON = {"TERM": "xterm", "COLUMNS": "60", "LINES": "20"}
 
@@ -136,6 +146,22 @@ def test_ctrl_c_leaves_a_sane_terminal() -> None:
     os.close(ours)
     assert drawn.rindex(SHOW.encode()) > drawn.rindex(HIDE.encode())
     assert b"Traceback" not in drawn
+
+
+def test_l8_the_title_names_the_environment_as_the_report_does(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    (tmp_path / "environment.yaml").write_text(ENVIRONMENT.replace("name: staging\n", "name: staging-eu\n"))
+    command = [sys.executable, "-m", "windlass", "deploy", "--environment-file", "environment.yaml"]
+    environ = {**inherited(), **ENVIRON, "KUBECONFIG_PATH": "kubeconfig", "ENVIRONMENT": "staging"}
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, stderr=theirs, stdout=theirs, env=environ, cwd=tmp_path) as process:
+        os.close(theirs)
+        drawn = b""
+        while part := _read(ours):
+            drawn += part
+        process.wait(20)
+    os.close(ours)
+    assert b"deploy platform in staging-eu" in drawn, drawn
 
 
 def _read(descriptor: int) -> bytes:

@@ -105,6 +105,12 @@ def test_what_could_start_waits_for_its_turn_and_stands_before_what_cannot() -> 
     assert shown[-3:] == ["  early  its turn", "  other  its turn", "  late   early"]
 
 
+def test_l9_no_application_is_listed_before_one_that_it_waits_for() -> None:
+    made = platform("shop: dashboards; dashboards: a b c; a; b; c")
+    shown = screen(state_after(started("a"), started("b"), started("c"), made=made))
+    assert shown[-2:] == ["  dashboards  a, b, c", "  shop        dashboards"]
+
+
 def test_many_are_cut_to_the_room_there_is_and_counted() -> None:
     wide = platform(";".join(f"n{number:03}" for number in range(200)), max_parallel=300)
     running = [started(f"n{number:03}") for number in range(100)]

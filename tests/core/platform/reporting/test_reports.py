@@ -235,6 +235,11 @@ def test_advice_on_a_resource_node_names_its_kind() -> None:
     assert advice.command == "kubectl -n things describe thing ready"
 
 
+def test_l16_an_absent_application_may_have_been_deleted() -> None:
+    advice = recommendation_for(Reason.ABSENT, SMALL.applications["ceph"].target)
+    assert "it was not created, or another client deleted it" in advice.sentence
+
+
 def test_nothing_in_scope() -> None:
     plan = plans.plan_deploy(platform(""), snapshot(), WHOLE)
     report = reports.run_report(RUN, platform(""), plan, (), FinalState(snapshot()))
