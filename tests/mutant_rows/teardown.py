@@ -100,7 +100,7 @@ TEARDOWN_MUTANTS = (
     ),
     Mutant(
         "retention is not verified", "INV-5", RETENTION,
-        "        raise WindlassError(f\"not retained although it was asked for: {names}; "
+        "        raise WindlassError(f\"not retained although the volume policy requires it: {names}; "
         "what uses it was not deleted\")",
         "        return",
         f"{DATA}::test_nothing_is_deleted_if_a_volume_is_not_retained_in_the_end",

@@ -242,7 +242,9 @@ def test_a_root_that_is_written_at_a_branch_cannot_be_approved() -> None:
     async def work(stage: Stage) -> None:
         planned = await stage.plan(root=RootApplication(URL, "main", "root", {}))
         assert approval_problems(planned.summary)
-        assert any("this plan cannot be approved: the root would be written" in each for each in planned.report.notices)
+        assert any(
+            "this plan cannot be approved: the root Application changes" in each for each in planned.report.notices
+        )
         assert planned.report.summary.exit_code == 0
 
     on_a_stage(work, with_root())

@@ -149,7 +149,7 @@ RULES = {
     "sets": {"apiGroups": ["argoproj.io"], "resources": ["applicationsets"], "verbs": ["list"]},
     "settings": {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]},
 }
-NO_OTHERS = "only Applications in argocd are looked at: you may not list those of all namespaces"
+NO_OTHERS = "only Applications in argocd are read: no right to list those of all namespaces"
 NO_SETS = "you may not list ApplicationSets: their steps and sync waves are left out"
 
 

@@ -285,7 +285,7 @@ async def patched_root(w: World, change: dict[str, Any]) -> None:
     ],
 )
 def test_a_root_that_another_client_changed_is_named_and_written_again(change: dict[str, Any], told: str) -> None:
-    text = f"{NAME}, which defines the Applications, is written first: {told}"
+    text = f"{NAME}, the root Application, is changed first: {told}"
 
     async def main() -> None:
         async with clusters.world() as w:
@@ -337,7 +337,7 @@ def test_a_root_that_was_deleted_alone_is_created_again_and_new_commits_are_depl
             await everything_deployed(w)
             await w.sandbox.client().delete(APPS, NAME, "argocd")
             await after(1)
-            text = f"{NAME}, which defines the Applications, is written first: it does not exist"
+            text = f"{NAME}, the root Application, is created first"
             report = await deployed(w, run_id="run-2", root=ROOT)
             assert text in report.notices
             assert report.summary.exit_code == 0, report.failures

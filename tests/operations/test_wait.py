@@ -98,7 +98,7 @@ def test_a_commit_that_nobody_has_synced_yet_is_waited_for() -> None:
             assert isinstance(found, Open)
             assert found.evidence.shown == (new,)
             assert await truth(w)
-            assert "wanted is" in told[0]
+            assert "desired is" in told[0]
 
     run(main())
 

@@ -106,7 +106,7 @@ def test_a_stop_ends_it_at_once() -> None:
     found = run.outcomes()
     assert results(found) == {"a": "succeeded", "b": "interrupted", "c": "not started"}
     assert found["b"].duration == builders.seconds(4.0)
-    assert found["b"].decision == Failed(Reason.INTERRUPTED, "it was under way when the run ended")
+    assert found["b"].decision == Failed(Reason.INTERRUPTED, "it was in progress when the run ended")
 
 
 def test_what_was_under_way_tells_what_it_was_waiting_for() -> None:

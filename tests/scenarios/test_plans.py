@@ -77,10 +77,10 @@ def test_a_plan_of_a_branch_that_is_not_known_yet_is_refused_as_approval(stage: 
     plan = str(stage.folder / "plan.json")
     planned = stage.windlass("plan", *stage.files, "--out", plan)
     assert planned.code == 0
-    assert "this plan cannot be approved: the root would be written" in planned.stdout
+    assert "this plan cannot be approved: the root Application changes" in planned.stdout
     done = stage.deploy("--plan", plan)
     assert (done.code, done.writes) == (3, []), done.ended.output
-    assert "this plan cannot be approved: the root would be written" in done.ended.stderr
+    assert "this plan cannot be approved: the root Application changes" in done.ended.stderr
 
 
 @pytest.mark.slow

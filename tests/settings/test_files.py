@@ -68,7 +68,7 @@ def application(world: World, name: str) -> ApplicationNode:
                 re.sub("gitRepository: .*", f"gitRepository: '{address}'", ENVIRONMENT),
                 [
                     (
-                        "environment.yaml:3:1: gitRepository must not hold credentials: "
+                        "environment.yaml:3:1: gitRepository must not contain credentials: "
                         "mount them as /secrets/git-username and /secrets/git-password"
                     )
                 ],

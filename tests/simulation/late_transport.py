@@ -75,6 +75,6 @@ class LateTransport(InProcessTransport):
                 answer.set_result(result)
         except ConnectionSevered:
             if not answer.done():
-                answer.set_exception(ConnectionLost("severed after sending"))
+                answer.set_exception(ConnectionLost("connection lost after sending"))
         finally:
             self.on_arrival("")

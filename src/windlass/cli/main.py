@@ -147,7 +147,7 @@ def _print_error(error: WindlassError, options: Mapping[str, str | None], redact
 
 
 def _redacted_lines(text: str, redact: Redactor) -> str:
-    """The lines of an error; a list of mistakes has several."""
+    """The lines of an error; a list of problems has several."""
     return "\n".join(map(redact.printable, redact(text).split("\n")))
 
 

@@ -132,14 +132,14 @@ def _contradictions(file: PlanFile) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for number, step in enumerate(file.steps):
         if step.name in seen:
-            yield f"$.steps[{number}].name", f"{step.name} stands here a second time"
+            yield f"$.steps[{number}].name", f"{step.name} is listed twice"
         for index, name in enumerate(step.after):
             if name not in seen:
                 yield f"$.steps[{number}].after[{index}]", f"{name} is no step before {step.name}"
         seen.add(step.name)
     for number, name in enumerate(file.unchanged):
         if name in seen:
-            yield f"$.unchanged[{number}]", f"{name} stands here a second time"
+            yield f"$.unchanged[{number}]", f"{name} is listed twice"
         seen.add(name)
 
 

@@ -58,9 +58,7 @@ def report_outputs(stdout_format: str | None, reports: Iterable[str], *, has_det
             continue
         path = _report_path(file)
         if path in file_formats:
-            raise InvalidInput(
-                f"{file} is named twice", where="--report", hint="name a file of its own for each format"
-            )
+            raise InvalidInput(f"{file} is named twice", where="--report", hint="use a different file for each format")
         file_formats[path] = report_format
     return ReportOutputs(stdout_format or "text", file_formats, has_details)
 

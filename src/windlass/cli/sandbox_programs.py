@@ -1,7 +1,8 @@
 """Pods of the windlass image on a served sandbox: each runs windlass with the pod's arguments and token.
 
-The process runs on the machine and as the user of the sandbox, and whoever can create a pod chooses its arguments and
-variables. So it gets nothing but its own kubeconfig, and only settings that neither replace that nor write files.
+The process runs on the machine and as the user of the sandbox, and every user who can create a pod chooses its
+arguments and variables. So it gets nothing but its own kubeconfig, and only settings that neither
+replace that nor write files.
 """
 
 from __future__ import annotations

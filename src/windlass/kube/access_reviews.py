@@ -28,7 +28,7 @@ class Unpermitted(WindlassError):
 
 @dataclass(frozen=True, slots=True)
 class UserIdentity:
-    """As whom the API server knows us."""
+    """The user as which the API server knows this client."""
 
     name: str = ""
     """Empty if the server does not tell."""

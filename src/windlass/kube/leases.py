@@ -57,7 +57,7 @@ class LeaseStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LeaseClaim:
-    """Which Lease is held, and by whom."""
+    """Which Lease is held, and its holder."""
 
     name: str
     namespace: str

@@ -45,7 +45,7 @@ _DIGEST_PREFIXES = ("sha256:", "sha512:")
 
 
 class Redactor:
-    """Callable that returns a text without secrets. Whoever hands out a credential adds it first."""
+    """Callable that returns a text without secrets. Code that hands out a credential adds it first."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secret_forms: list[str] = []

@@ -146,7 +146,7 @@ async def _plan_when_settled(run: Run, annotated: AnnotatedPlatform) -> PlannedR
 async def _await_parents(run: Run, planned: PlannedRun, replan: Callable[[], Awaitable[PlannedRun]]) -> PlannedRun:
     """Ask Argo CD again while it cannot render a parent, up to the grace period: a repository may be down for seconds.
 
-    Return the plan as of then.
+    Return the plan as it is then.
     """
     clock = run.context.clock
     started = clock.monotonic()

@@ -72,7 +72,7 @@ async def _list_applications(cluster: ObservedCluster, notices: list[str]) -> Se
     except Forbidden:
         listing = await reader.list(APPLICATIONS.in_namespace(cluster.argocd_namespace), ownership.ApplicationManifest)
         notices.append(
-            f"only Applications in {cluster.argocd_namespace} are looked at: you may not list those of all namespaces"
+            f"only Applications in {cluster.argocd_namespace} are read: no right to list those of all namespaces"
         )
     remaining = [each for each in listing.items if not each.metadata.deletion_timestamp]
     deleting = sorted(each.metadata.name for each in listing.items if each.metadata.deletion_timestamp)

@@ -126,7 +126,7 @@ def _comparison_notices(
 
 def _approval_notices(summary: ApprovedPlan) -> list[str]:
     notices = [
-        f"this plan cannot be approved: {problem}; name a commit as gitRevision, or look again once it is known"
+        f"this plan cannot be approved: {problem}; name a commit as gitRevision, or plan again when it is known"
         for problem in approval_problems(summary)[:1]
     ]
     if summary.cluster.startswith(SERVER_BINDING):

@@ -95,7 +95,7 @@ class _PlanRun:
         return (
             f"when the run ended it was waiting: {waiting_for}"
             if waiting_for
-            else "it was under way when the run ended"
+            else "it was in progress when the run ended"
         )
 
     async def _wait_for_stop(self) -> None:

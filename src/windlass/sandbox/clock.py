@@ -28,7 +28,7 @@ class SandboxClock:
     speed: float = 1.0
     """Sandbox seconds per second of the event loop."""
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    """For the key that signs tokens: no one may guess it, except in a simulation, which only repeats itself."""
+    """For the key that signs tokens: it cannot be guessed, except in a simulation, which only repeats itself."""
     skew: timedelta = timedelta(0)
     """By how much the timestamps of its owner are ahead; durations are not affected."""
 

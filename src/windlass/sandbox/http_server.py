@@ -1,6 +1,6 @@
 """HTTP server for the sandbox on 127.0.0.1. The only module of the sandbox that imports the HTTP library.
 
-It answers whoever can connect, so it first refuses what a web page may send; tokens tell the rest who is asking.
+It answers every client that can connect, so it first refuses what a web page may send; tokens identify the others.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _SECRET_PARAMETER = re.compile("token|passw|pwd|secret|key|auth|cred|sig", re.IG
 def _reject_credentials(address: str) -> str:
     url = address.strip()  # git ignores surrounding space
     if _has_userinfo(url) or any(_SECRET_PARAMETER.search(name) for name in _parameter_names(url)):
-        raise ValueError("must not hold credentials: mount them as /secrets/git-username and /secrets/git-password")
+        raise ValueError("must not contain credentials: mount them as /secrets/git-username and /secrets/git-password")
     if not _REPOSITORY.fullmatch(url):
         raise ValueError("must be the address of a git repository: https://host/path, git@host:path or /path")
     return address

@@ -36,7 +36,7 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             names = ", ".join(self.waiting_tasks())
-            raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'nobody'}")
+            raise Deadlock(f"no timer is set and nothing is ready; waiting: {names or 'none'}")
         if not timeout:
             return []  # a callback is ready, and there are no sockets to poll
         self.now += max(0.0, timeout)

@@ -228,7 +228,7 @@ async def test_an_exec_plugin_that_fails(tmp_path: Path, script: str, message: s
 async def test_an_answer_that_is_not_an_api_servers(body: bytes) -> None:
     async with serving(api({"/version": body})) as server:
         ended = await cluster(kubeconfig(server.url))
-    assert_one_clear_error(ended, 1, "not what was asked for", f"{server.url}/version")
+    assert_one_clear_error(ended, 1, "not what was requested", f"{server.url}/version")
 
 
 async def test_an_answer_that_is_not_http() -> None:

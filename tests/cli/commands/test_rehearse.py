@@ -181,8 +181,8 @@ def test_text_says_what_is_held_back(dag: str, capsys: pytest.CaptureFixture[str
     assert main(["rehearse", "--dag", dag, "--fail", "vault", "--fail", "keycloak", "--faults"], {}) == 0
     shown = capsys.readouterr().out
     assert "vault fails: " in shown
-    assert "\n  holds back 1: keycloak\n" in shown
-    assert "keycloak does not get its turn: vault holds it back" in shown
+    assert "\n  blocks 1: keycloak\n" in shown
+    assert "keycloak is not started: vault blocks it" in shown
     assert "watches cut" in shown
     assert "if it fails" not in shown
 

@@ -102,7 +102,7 @@ def test_before_the_plan_there_is_one_row() -> None:
 
 def test_what_could_start_waits_for_its_turn_and_stands_before_what_cannot() -> None:
     shown = screen(state_after(made=platform("late: early; early; other")))
-    assert shown[-3:] == ["  early  its turn", "  other  its turn", "  late   early"]
+    assert shown[-3:] == ["  early  a free slot", "  other  a free slot", "  late   early"]
 
 
 def test_l9_no_application_is_listed_before_one_that_it_waits_for() -> None:

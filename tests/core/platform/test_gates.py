@@ -230,7 +230,7 @@ def test_a_comparison_that_does_not_come_is_asked_for_once(each: ApplicationStat
         (
             shown(operation=done(revisions=(OLD,))),
             Reason.WRONG_REVISION,
-            "the operation ended at 000000000000, wanted is 111111111111",
+            "the operation ended at 000000000000, desired is 111111111111",
         ),
     ],
 )

@@ -218,7 +218,7 @@ FAILED = "failed with exit code"
         (says(answer(token="s3cret", expirationTimestamp="2030-01-01T00:00:00")), NO_JSON),
         ("head -c 3000000 /dev/zero", NO_JSON),
         (says(answer(kind="s3cret", token="t")), "its answer is not of the kind ExecCredential"),
-        (says(answer(V1 + "beta1", token="s3cret")), f"its answer is not of the version asked for, {V1}"),
+        (says(answer(V1 + "beta1", token="s3cret")), f"its response does not have the requested version, {V1}"),
         (says(answer()), NEITHER),
         (says(json.dumps({"apiVersion": V1, "kind": "ExecCredential"})), NEITHER),
         (says(answer(clientCertificateData="x")), HALF),

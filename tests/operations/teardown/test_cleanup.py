@@ -104,7 +104,9 @@ def test_data_is_retained_before_the_first_delete_and_bound_again_by_the_next_de
             assert sorted(rows.values()) == ["Bound", "Bound", "Released"]
             volumes = [line for line in report.removal.retained if line.startswith("PersistentVolume ")]
             assert places(tuple(volumes)) == ["data/data-db-0", "data/data-db-1", "default/own"]
-            assert any(line.startswith("Namespace data, for PersistentVolumeClaim") for line in report.removal.retained)
+            assert any(
+                line.startswith("Namespace data: it contains PersistentVolumeClaim") for line in report.removal.retained
+            )
             assert report.removal.orphans == ()
             assert await s.names(CLAIMS) == ["data-db-0", "data-db-1"]
             before = len(s.writes())
@@ -183,8 +185,8 @@ def test_a_server_that_fails_after_the_last_delete_leaves_a_report() -> None:
     ("policy", "words"),
     [
         ("retain", "is retained"),
-        ("delete", "goes, and its data with it"),
-        ("snapshot", "goes after a snapshot of it is ready"),
+        ("delete", "is deleted with its data"),
+        ("snapshot", "is deleted after its snapshot is ready"),
     ],
 )
 def test_a_plan_tells_what_becomes_of_volumes(policy: str, words: str) -> None:
@@ -258,7 +260,9 @@ def test_snapshots_are_ready_before_the_first_delete_and_are_kept() -> None:
             assert (await s.names(CLAIMS), await s.names(VOLUMES)) == ([], [])
             snapshots = [line for line in report.removal.retained if line.startswith("VolumeSnapshot ")]
             assert places(tuple(snapshots)) == ["data/data-db-0", "data/data-db-1", "default/own"]
-            assert any(line.startswith("Namespace data, for VolumeSnapshot") for line in report.removal.retained)
+            assert any(
+                line.startswith("Namespace data: it contains VolumeSnapshot") for line in report.removal.retained
+            )
 
     run(main())
 
@@ -289,7 +293,7 @@ def test_a_namespace_made_for_them_goes_if_nothing_foreign_is_in_it(is_foreign: 
             report = await s.torn_down()
             assert report.summary.exit_code == code, (report.failures, report.removal)
             assert ("own" in await s.names(NAMESPACES)) is is_foreign
-            kept = ("Namespace own, for ConfigMap own/guest is in it",)
+            kept = ("Namespace own: it contains ConfigMap own/guest",)
             assert report.removal.retained == (kept if is_foreign else ())
 
     run(main())

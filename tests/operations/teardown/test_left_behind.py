@@ -50,7 +50,7 @@ def test_objects_of_a_dependent_block_a_scope_as_the_dependent_does(scope: str, 
                 assert why == {
                     "web": (
                         "still depends on it: "
-                        "its Application is gone, but not ConfigMap default/web, Deployment default/web (apps)"
+                        "its Application is gone, but ConfigMap default/web, Deployment default/web (apps) still exists"
                     )
                 }
             assert len(s.writes()) == before

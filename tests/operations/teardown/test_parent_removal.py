@@ -214,7 +214,7 @@ def test_a_parent_that_cannot_be_removed_ends_the_run_before_anything_else_goes(
             await w.sandbox.client().patch(APPS, "apps", change, "argocd")
             report = await s.torn_down()
             assert report.summary.exit_code == 1
-            assert "could not be removed: it is still there after 60 s" in report.notices[-1]
+            assert "could not be removed: it still exists after 60 s" in report.notices[-1]
             assert "example.org/held" in report.notices[-1]
             assert "web" in await s.names(APPS)
 

@@ -86,8 +86,8 @@ def test_what_an_application_leaves_that_goes_without_cascade_is_removed_if_it_c
                 assert await s.find("configmaps", "web", "default") is None
                 return
             assert report.summary.exit_code == 1
-            assert report.failures[0].detail.startswith("ConfigMap default/web: it is there, after 300 s")
-            assert report.failures[0].diagnostics == ("ConfigMap default/web: nobody has asked for its deletion",)
+            assert report.failures[0].detail.startswith("ConfigMap default/web: it still exists, after 300 s")
+            assert report.failures[0].diagnostics == ("ConfigMap default/web: no client has requested its deletion",)
             assert "api" in await s.names(APPS)
             assert report.removal.orphans == ()
 
@@ -119,10 +119,10 @@ def test_what_is_on_its_way_out_already_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("renewed", "words"),
     [
-        (None, "nobody can say whether it lives"),
-        ("", "nobody can say whether it lives"),
-        ("2029-12-31T00:00:00.000000Z", "it is not alive, its last sign was"),
-        ("2030-01-01T02:00:00.000000Z", "it is alive"),
+        (None, "its status is not known"),
+        ("", "its status is not known"),
+        ("2029-12-31T00:00:00.000000Z", "it does not run; it last renewed its Lease"),
+        ("2030-01-01T02:00:00.000000Z", "it runs"),
     ],
 )
 def test_the_control_plane_lives_by_its_lease(renewed: str | None, words: str) -> None:
@@ -156,7 +156,7 @@ def test_what_holds_it_may_be_unreadable() -> None:
             w.sandbox.server.faults.add(refused("get", APPS))
             report = await s.torn_down()
             (line,) = report.failures[0].diagnostics
-            assert "cloud-controller-manager should remove it: whether it lives could not be read" in line
+            assert "cloud-controller-manager should remove it: its status could not be read" in line
 
     run(main())
 
@@ -191,7 +191,7 @@ def test_a_set_is_freed_of_argo_cds_finalizer_and_held_by_others(finalizers: lis
             else:
                 report = await s.torn_down()
                 assert report.summary.exit_code == 1
-                assert re.search(r"ApplicationSet argocd/many .* is still there after 60 s", report.notices[-1])
+                assert re.search(r"ApplicationSet argocd/many .* still exists after 60 s", report.notices[-1])
                 assert await s.names(APPS) == ["web"]
 
     run(main())

@@ -202,7 +202,7 @@ def test_what_is_held_is_explained_keeps_what_it_stands_on_and_nothing_else() ->
     run(main())
 
 
-@pytest.mark.parametrize(("ready", "words"), [(1, "is alive, 1 of 1 ready"), (0, "is not alive, 0 of 1 ready")])
+@pytest.mark.parametrize(("ready", "words"), [(1, "runs, 1 of 1 ready"), (0, "does not run, 0 of 1 ready")])
 def test_the_controller_behind_a_finalizer_is_looked_at(ready: int, words: str) -> None:
     async def main() -> None:
         async with world() as w:

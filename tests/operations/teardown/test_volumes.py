@@ -187,7 +187,7 @@ def test_nothing_is_deleted_if_a_volume_is_not_retained_in_the_end() -> None:
             w.sandbox.server.store.listen(VOLUMES, "", reset)
             report = await s.torn_down()
             assert report.summary.exit_code == 1
-            assert any("not retained although it was asked for: pvc-" in line for line in report.notices)
+            assert any("not retained although the volume policy requires it: pvc-" in line for line in report.notices)
             assert s.deleted() == []
 
     async def _reset(w: World, name: str) -> None:
@@ -205,7 +205,7 @@ def test_nothing_is_deleted_if_the_volume_of_a_claim_is_not_seen() -> None:
             await w.sandbox.client().create(CLAIMS, lost, "default")
             report = await s.torn_down()
             assert report.summary.exit_code == 1
-            assert any("not retained although it was asked for: unseen" in line for line in report.notices)
+            assert any("not retained although the volume policy requires it: unseen" in line for line in report.notices)
             assert s.deleted() == []
 
     run(main())
@@ -244,7 +244,7 @@ def test_what_an_earlier_teardown_retained_is_deleted_and_named(is_deployed_agai
             if is_deployed_again:
                 await s.deployed()
                 await after(10)
-            foretold = [line for line in (await s.foretold("delete")).notices if "goes, and its data" in line]
+            foretold = [line for line in (await s.foretold("delete")).notices if "is deleted with its data" in line]
             assert len(foretold) == 2 + is_deployed_again
             report = await s.torn_down(policy="delete")
             assert report.summary.exit_code == 0, (report.failures, report.removal)

@@ -112,8 +112,10 @@ def root_change(
     manifest = root_manifest(root, namespace)
     if (live is None and not is_needed) or (live is not None and not is_managed_by_windlass(live)):
         return manifest, ""
-    difference = "; ".join(_differences(live, manifest["spec"])) if live else "it does not exist"
-    return manifest, f"{NAME}, which defines the Applications, is written first: {difference}" if difference else ""
+    if live is None:
+        return manifest, f"{NAME}, the root Application, is created first"
+    difference = "; ".join(_differences(live, manifest["spec"]))
+    return manifest, f"{NAME}, the root Application, is changed first: {difference}" if difference else ""
 
 
 def foreign_change(root: RootApplication, namespace: str, live: Application | None) -> str:

@@ -230,7 +230,7 @@ class _SyncAttempt:
             await watch.wait_for_change()
 
     async def _follow_parents(self) -> ParentApplication | Failed | None:
-        """Wait until its parents are as defined; sync those that are not nodes. Return its parent as of then."""
+        """Wait until its parents are as defined; sync those that are not nodes. Return its parent as it is then."""
         while True:
             snapshot = await self._context.observe_definitions()
             parent = snapshot.parents.get(self._node.name)

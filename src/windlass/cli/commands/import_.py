@@ -64,7 +64,7 @@ async def _import_cluster(settings: ClusterSettings) -> tuple[KubeReader, Import
 def _heading(result: ImportResult, server: str) -> Iterator[str]:
     counts = f"{result.application_count} Applications, {result.application_set_count} ApplicationSets"
     yield f"Imported from the Argo CD at {server}: {counts}."
-    yield "Comments say where each dependency came from; sync waves order creation, so look whether they mean more."
+    yield "Comments say where each dependency came from; sync waves order creation, so check whether they mean more."
     yield from (f"notice: {notice}" for notice in result.notices)
 
 

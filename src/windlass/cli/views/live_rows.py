@@ -227,7 +227,7 @@ def _waiting_section(state: LiveState, forecast: Forecast, width: int) -> Sectio
         for name in first
     )
     lines = (
-        (_name_cell(name, name_width), _dim(f"  {waits_for or 'its turn'}"))
+        (_name_cell(name, name_width), _dim(f"  {waits_for or 'a free slot'}"))
         for name, waits_for in zip(first, dependencies, strict=True)
     )
     return Section(

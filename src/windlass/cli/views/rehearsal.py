@@ -41,7 +41,7 @@ def _head(rehearsal: Rehearsal) -> Iterator[str]:
         return
     estimated = format_duration(rehearsal.report.metrics.estimated or ZERO)
     if premise.failing_nodes:
-        yield f"  all is known after {format_duration(summary.duration)}; without a failure the plan says {estimated}"
+        yield f"  known after {format_duration(summary.duration)}; without a failure the plan says {estimated}"
         return
     yield f"  takes {format_duration(summary.duration)}; the plan says {estimated}"
     path, expected = (
@@ -55,24 +55,24 @@ def _head(rehearsal: Rehearsal) -> Iterator[str]:
 
 def _faults(rehearsal: Rehearsal) -> Iterator[str]:
     if rehearsal.fault_counts:
-        yield "what went wrong on the way, on purpose"
+        yield "injected faults"
         yield from (f"  {number:>5}  {word}" for word, number in rehearsal.fault_counts.items())
 
 
 def _failures(rehearsal: Rehearsal) -> Iterator[str]:
     started, finish_times = rehearsal.report.summary.started, _finish_times(rehearsal)
     for failure in rehearsal.report.failures:
-        unexpected = "" if failure.name in rehearsal.request.failing_nodes else ", which was not asked for"
+        unexpected = "" if failure.name in rehearsal.request.failing_nodes else ", which was not requested"
         delay = (
             f", known after {format_duration(finish_times[failure.name] - started)}"
             if failure.name in finish_times
             else ""
         )
         yield f"{failure.name} fails{unexpected}: {failure.reason}, {failure.detail}{delay}"
-        yield f"  holds back {len(failure.blocks)}{': ' if failure.blocks else ''}{', '.join(failure.blocks)}"
+        yield f"  blocks {len(failure.blocks)}{': ' if failure.blocks else ''}{', '.join(failure.blocks)}"
     for component in rehearsal.report.components:
         if component.name in rehearsal.request.failing_nodes and component.causes:
-            yield f"{component.name} does not get its turn: {', '.join(component.causes)} holds it back"
+            yield f"{component.name} is not started: {', '.join(component.causes)} blocks it"
 
 
 def _timeline(rehearsal: Rehearsal) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _blast_radius(rehearsal: Rehearsal) -> Iterator[str]:
     if rehearsal.request.failing_nodes or not rows:
         return
     width = max((len(name) for name, _ in rows), default=0)
-    yield "if it fails, this many are held back"
+    yield "applications that each failure would block"
     for name, blocked in rows:
         if blocked:
             more = f" and {len(blocked) - MAX_NAMES} more" if len(blocked) > MAX_NAMES else ""

@@ -26,7 +26,7 @@ def freshness_proof(
     if state.refresh_requested:
         return Wait(Reason.NOT_FRESH, "a refresh is under way")
     if state.revisions != target.revisions:
-        detail = f"it was compared with {abbreviate(state.revisions)}, wanted is {abbreviate(target.revisions)}"
+        detail = f"it was compared with {abbreviate(state.revisions)}, desired is {abbreviate(target.revisions)}"
         return _missing_comparison(history, Reason.NOT_COMPARED, detail, now)
     if state.compared_sources != target.sources or state.sync is SyncStatus.UNKNOWN:
         return _missing_comparison(history, Reason.NOT_COMPARED, "it was not compared with the sources it has now", now)

@@ -20,7 +20,7 @@ class Proof(StrEnum):
     FIRST_VERDICT = "first sync, and in sync since"
     NEW_REVISION = "the comparison shows a revision that was not there before"
     LATER_COMPARISON = "the comparison began after the operation finished"
-    REFRESHED = "a refresh asked for after the operation was carried out"
+    REFRESHED = "a refresh requested after the operation was completed"
     SETTLED = "the verdict is older than ten seconds, and nothing happened since"
     UNTOUCHED = "no operation ran since the last comparison"
     DIRECT = "the object itself was read"

@@ -178,7 +178,7 @@ def _own_operation_failure(target: GateTarget, operation: Operation) -> Failed |
         message = f": {operation.message}" if operation.message else ""
         return Failed(Reason.OPERATION_FAILED, f"the operation ended {operation.phase}{message}")
     if operation.revisions != target.revisions:
-        revisions = f"{abbreviate(operation.revisions)}, wanted is {abbreviate(target.revisions)}"
+        revisions = f"{abbreviate(operation.revisions)}, desired is {abbreviate(target.revisions)}"
         return Failed(Reason.WRONG_REVISION, f"the operation ended at {revisions}")
     return None
 
@@ -244,7 +244,9 @@ def evaluate_absence(history: GateHistory, limit: timedelta, now: datetime) -> O
     state = history.latest
     if state is None:
         return Open(Evidence(now, Health.MISSING, proof=Proof.ABSENT))
-    pending = Wait(Reason.DELETING, "it is being deleted") if state.is_deleting else Wait(Reason.PRESENT, "it is there")
+    pending = (
+        Wait(Reason.DELETING, "it is being deleted") if state.is_deleting else Wait(Reason.PRESENT, "it still exists")
+    )
     return _timeout(pending, history, limit, now) if now - history.started >= limit else pending
 
 

@@ -56,7 +56,7 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """For whom the rights are printed, and what they depend on."""
+    """The user for whose account rights are printed, and what they depend on."""
 
     subject: str
     """A user name; that of a service account is `system:serviceaccount:NAMESPACE:NAME`."""

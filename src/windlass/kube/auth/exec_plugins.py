@@ -159,7 +159,7 @@ class ExecPluginCredentials:
         if credential.kind != "ExecCredential":
             raise self._failure("its answer is not of the kind ExecCredential")
         if credential.api_version != self._plugin.api_version:
-            raise self._failure(f"its answer is not of the version asked for, {self._plugin.api_version}")
+            raise self._failure(f"its response does not have the requested version, {self._plugin.api_version}")
         status = credential.status or _ExecCredentialStatus()
         if bool(status.client_certificate_data) != bool(status.client_key_data):
             raise self._failure("its answer has only one of client certificate and key")

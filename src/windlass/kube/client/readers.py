@@ -152,7 +152,7 @@ class KubeReader:
         try:
             return self._decoders.convert(item, into)
         except DecodingError as error:
-            raise BadAnswer(f"the answer is not what was asked for: {error}", where=self.server) from None
+            raise BadAnswer(f"the response is not what was requested: {error}", where=self.server) from None
 
     @overload
     async def list(self, ref: Ref, *, select: Selection = ...) -> Listing[RawObject]: ...
@@ -267,7 +267,9 @@ class KubeReader:
         try:
             return decode_json(response.body, self._decoders.decoder(into))
         except DecodingError as error:
-            raise BadAnswer(f"the answer is not what was asked for: {error}", where=self._sender.where(call)) from None
+            raise BadAnswer(
+                f"the response is not what was requested: {error}", where=self._sender.where(call)
+            ) from None
 
 
 @contextmanager

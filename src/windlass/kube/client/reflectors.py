@@ -51,7 +51,7 @@ class ObjectChange(Generic[T]):
 class Reflector(Generic[T]):
     """Lists a collection, watches it and resumes the watch; after a 410 it lists again and reports what was deleted.
 
-    Temporary errors are retried; `current_error` holds the error meanwhile. Until the view has been complete once, an
+    Temporary errors are retried; `current_error` holds the error until then. Until the view has been complete once, an
     error is raised after a few attempts, because the configuration may be wrong.
     """
 

@@ -82,7 +82,7 @@ class Cleanup:
             return
         contents = await self.finder.objects.list_contents(found.key)
         if remaining := inventory.namespace_contents(contents.objects, found.key.name):
-            self._retained.append(f"{found.key}, for {summarize_keys(remaining)} is in it")
+            self._retained.append(f"{found.key}: it contains {summarize_keys(remaining)}")
         elif contents.unreadable:
             names = ", ".join(sorted(each.what for each in contents.unreadable))
             self._refusals[found.key] = f"kept, because what is in it could not be listed: {names}"

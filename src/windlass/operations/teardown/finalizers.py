@@ -51,7 +51,7 @@ class FinalizerExplainer:
     async def _explain_object(self, key: ResourceKey, obj: RawObject) -> AsyncIterator[str]:
         meta = obj["metadata"]
         if not meta.get("deletionTimestamp"):
-            yield f"{key}: nobody has asked for its deletion"
+            yield f"{key}: no client has requested its deletion"
         for finalizer in meta.get("finalizers") or ():
             yield f"{key}: held by the finalizer {finalizer}; {await self._describe_controller(finalizer)}"
         for line in _deletion_conditions(key, obj):
@@ -70,12 +70,12 @@ class FinalizerExplainer:
         try:
             return await (self._workload_liveness(controller) if controller.kind else self._lease_liveness(controller))
         except ApiError as error:
-            return f"whether it lives could not be read: {error.what}"
+            return f"its status could not be read: {error.what}"
 
     async def _workload_liveness(self, controller: FinalizerController) -> str:
         resource = self._objects.inventory.discovery.find(controller.kind, "apps")
         if resource is None:
-            return "nobody can say whether it lives"
+            return "its status is not known"
         by_name = Selection(fields=f"metadata.name={controller.name}")
         workloads = (await self._objects.reader.list(resource.everywhere, select=by_name)).items
         if not workloads:
@@ -84,9 +84,9 @@ class FinalizerExplainer:
         ready = int((workloads[0].get("status") or {}).get("readyReplicas") or 0)
         desired = int((workloads[0].get("spec") or {}).get("replicas") or 0)
         return (
-            f"{workload} is alive, {ready} of {desired} ready"
+            f"{workload} runs, {ready} of {desired} ready"
             if ready
-            else f"{workload} is not alive, 0 of {desired} ready"
+            else f"{workload} does not run, 0 of {desired} ready"
         )
 
     async def _lease_liveness(self, controller: FinalizerController) -> str:
@@ -94,13 +94,13 @@ class FinalizerExplainer:
         try:
             lease = await self._objects.reader.get(LEASES.named(controller.name, CONTROL_PLANE_NAMESPACE))
         except NotFound:
-            return "nobody can say whether it lives"
+            return "its status is not known"
         renew_time = (lease.get("spec") or {}).get("renewTime")
         if not renew_time:
-            return "nobody can say whether it lives"
+            return "its status is not known"
         age = self._now() - datetime.fromisoformat(renew_time)
         seconds = round(age.total_seconds())
-        return "it is alive" if age < LEASE_STALE_AFTER else f"it is not alive, its last sign was {seconds} s ago"
+        return "it runs" if age < LEASE_STALE_AFTER else f"it does not run; it last renewed its Lease {seconds} s ago"
 
 
 def _deletion_conditions(key: ResourceKey, obj: RawObject) -> Iterator[str]:

@@ -54,7 +54,7 @@ class OrphanFinder:
         remaining_namespaces = (await self.objects.find_objects(namespaces)).objects
         for found in (*(each for each in left if not each.is_kept), *remaining_namespaces):
             lines += await self._describe(found, (refusals or {}).get(found.key, ""))
-        retained = tuple(f"{each.key}: it says itself that it stays" for each in left if each.is_kept)
+        retained = tuple(f"{each.key}: its own annotations keep it" for each in left if each.is_kept)
         return OrphanReport(retained, tuple(lines), listed.unreadable)
 
     async def _describe(self, orphan: ObservedObject, refusal: str) -> list[str]:

@@ -56,9 +56,7 @@ class ParentRemoval:
                         raise await self._stuck_error(resource_key, error.what) from None
                 waited += 0.0 if await watch.wait_for_change() else POLL_INTERVAL
                 if waited >= PARENT_DELETION_TIMEOUT:
-                    raise await self._stuck_error(
-                        resource_key, f"it is still there after {PARENT_DELETION_TIMEOUT:g} s"
-                    )
+                    raise await self._stuck_error(resource_key, f"it still exists after {PARENT_DELETION_TIMEOUT:g} s")
 
     async def _delete_application_set(self, key: ResourceKey) -> None:
         ref, client = APPLICATION_SETS.named(key.name, key.namespace), self.writer.client
@@ -77,7 +75,7 @@ class ParentRemoval:
                 raise await self._stuck_error(key, error.what) from None
             await client.clock.sleep(POLL_INTERVAL)
             waited += POLL_INTERVAL
-        raise await self._stuck_error(key, f"it is still there after {PARENT_DELETION_TIMEOUT:g} s")
+        raise await self._stuck_error(key, f"it still exists after {PARENT_DELETION_TIMEOUT:g} s")
 
     async def _remove_finalizer(self, application_set: RawObject) -> RawObject:
         """Remove Argo CD's finalizer, with which the ApplicationSet would delete its Applications too."""
@@ -91,5 +89,5 @@ class ParentRemoval:
 
     async def _stuck_error(self, key: ResourceKey, reason: str) -> WindlassError:
         lines = await self.explain([key])
-        message = f"{key}, which would make again what is removed, could not be removed: {reason}"
-        return WindlassError(message, hint="; ".join(lines) or "look at it, then run again: nothing else was removed")
+        message = f"{key}, which recreates what is removed, could not be removed: {reason}"
+        return WindlassError(message, hint="; ".join(lines) or "check it, then rerun; nothing else was removed")

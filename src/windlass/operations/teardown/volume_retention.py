@@ -96,7 +96,9 @@ class VolumeRetention:
             for volume in not_retained:
                 await self._retain_volume(volume, affected.applications[volume.claim])
         names = ", ".join([*(volume.name for volume in not_retained), *affected.missing])
-        raise WindlassError(f"not retained although it was asked for: {names}; what uses it was not deleted")
+        raise WindlassError(
+            f"not retained although the volume policy requires it: {names}; what uses it was not deleted"
+        )
 
     async def _look_again(self) -> AffectedVolumes:
         """The affected volumes as of now. Owners are read again only if it is not known whose a new claim is."""
@@ -176,7 +178,7 @@ class VolumeRetention:
                 pending.pop(0)
                 continue
             if waited >= SNAPSHOT_TIMEOUT:
-                message = (status.get("error") or {}).get("message") or "it says nothing"
+                message = (status.get("error") or {}).get("message") or "it gives no reason"
                 what = f"VolumeSnapshot {namespace}/{name} is not ready after {SNAPSHOT_TIMEOUT:g} s: {message}"
                 raise WindlassError(what, hint="nothing was deleted")
             await clock.sleep(POLL_INTERVAL)

@@ -19,7 +19,7 @@ class ConnectionSevered(Exception):
     """The connection broke before the request arrived, or after it may have been executed (`sent`)."""
 
     def __init__(self, *, sent: bool) -> None:
-        super().__init__("severed after sending" if sent else "severed before sending")
+        super().__init__("connection lost after sending" if sent else "connection lost before sending")
         self.sent = sent
 
 

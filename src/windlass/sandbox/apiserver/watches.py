@@ -127,7 +127,7 @@ class ServedWatch:
         return end if now >= last else min(now + timedelta(seconds=BOOKMARK_INTERVAL), last)
 
     def _ready_events(self) -> Iterator[bytes]:
-        """Events of the pending changes, except those that are still held back by `lag`."""
+        """Events of the pending changes, except those that are still delayed by `lag`."""
         cutoff = self._clock.now() - timedelta(seconds=self.lag) if self.lag else None
         while self._pending and (cutoff is None or self._pending[0].at <= cutoff):
             if line := self._event_line(self._pending.popleft()):

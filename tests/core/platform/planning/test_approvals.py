@@ -98,7 +98,7 @@ def test_a_step_says_at_which_revisions_as_far_as_known() -> None:
     steps = {step.name: (step.why, step.revisions) for step in plan(found).steps}
     assert steps == {
         "ceph": ("its definition in argocd/root has changed", (NEW,)),
-        "postgres": (f"it is at {OLD[:12]}, wanted is {NEW[:12]}", (NEW,)),
+        "postgres": (f"it is at {OLD[:12]}, desired is {NEW[:12]}", (NEW,)),
         "keycloak": ("it does not exist", (NEW,)),
     }
     assert not plans.has_undefined_node(CHAIN, found, parse_scope("platform"))
@@ -146,7 +146,7 @@ SYNCED_FROM_ROOT = {"a": StepSummary("sync", revisions=(NEW,)), "b": StepSummary
         (ApprovedPlan(SYNCED_FROM_ROOT, frozenset(), "a root", NEW), []),
         (
             ApprovedPlan({"a": StepSummary("sync")}, frozenset(), "a root"),
-            ["the root would be written, and which commit it leads to is not known: a root"],
+            ["the root Application changes, and the commit that it will resolve to is not known: a root"],
         ),
     ],
 )

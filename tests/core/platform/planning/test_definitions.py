@@ -80,10 +80,10 @@ COMPARED: dict[str, Any] = {"sources": (source(),), "compared_sources": (source(
         ({"revisions": ()}, "Argo CD has not compared it"),
         ({"sources": (), "compared_sources": ()}, ""),
         ({"compared_sources": (source(OLD),)}, "Argo CD has not compared it with the sources it has now"),
-        ({"revisions": (OLD,)}, f"Argo CD compared it at {OLD}, wanted is {NEW}"),
+        ({"revisions": (OLD,)}, f"Argo CD compared it at {OLD}, desired is {NEW}"),
         (
             {"sources": (source("main"),), "compared_sources": (source("main"),), "revisions": ("main",)},
-            "Argo CD compared it at main, wanted is unknown",
+            "Argo CD compared it at main, desired is unknown",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_what_a_node_left_behind_is_removed_in_its_turn_and_blocks_what_it_depen
     left = {"postgres": "StatefulSet data/postgres"}
     plan = plans.plan_teardown(platform(CHAIN), snapshot("ceph=healthy"), parse_scope("platform"), left)
     assert steps(plan) == ["remove postgres", "remove ceph after postgres"]
-    assert plan.steps[0].why == "its Application is gone, but not StatefulSet data/postgres"
+    assert plan.steps[0].why == "its Application is gone, but StatefulSet data/postgres still exists"
     plan = plans.plan_teardown(platform(CHAIN), snapshot("ceph=healthy"), parse_scope("app:ceph"), left)
     assert [each.name for each in plan.unmet] == ["postgres"]
 
@@ -83,7 +83,7 @@ OPERATION_OF_NOW = operation(finished_at=at(-1), started_at=at(-2))
 @pytest.mark.parametrize(
     ("seen", "verb", "why"),
     [
-        (state(revisions=(OLD,)), Verb.SYNC, "it is at 000000000000, wanted is 111111111111"),
+        (state(revisions=(OLD,)), Verb.SYNC, "it is at 000000000000, desired is 111111111111"),
         (state(sync=SyncStatus.OUT_OF_SYNC, operation=None), Verb.SYNC, "it is OutOfSync"),
         (state(sync=SyncStatus.OUT_OF_SYNC, operation=operation(revisions=(OLD,))), Verb.SYNC, "it is OutOfSync"),
         (state(sync=SyncStatus.OUT_OF_SYNC, operation=operation(is_partial=True)), Verb.SYNC, "it is OutOfSync"),
@@ -116,7 +116,7 @@ def test_why(seen: ApplicationState, verb: Verb | None, why: str) -> None:
 
 def test_a_revision_this_run_resolved_wins() -> None:
     plan = plans.plan_deploy(platform("vault"), snapshot("vault=healthy"), parse_scope("platform"), {"vault": (OLD,)})
-    assert [step.why for step in plan.steps] == ["it is at 111111111111, wanted is 000000000000"]
+    assert [step.why for step in plan.steps] == ["it is at 111111111111, desired is 000000000000"]
 
 
 def test_a_window_of_stability_cannot_be_told_from_one_look() -> None:

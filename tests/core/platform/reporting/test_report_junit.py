@@ -43,7 +43,7 @@ def test_each_result_has_its_mark() -> None:
         "ceph": "",
         "keycloak": "skipped: because of postgres",
         "postgres": "failure: Degraded: Argo CD gives no reason",
-        "ready": "error: Interrupted: it was under way when the run ended",
+        "ready": "error: Interrupted: it was in progress when the run ended",
     }
 
 

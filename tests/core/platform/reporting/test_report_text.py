@@ -40,7 +40,7 @@ def test_a_report_in_words() -> None:
 deploy of platform in staging: partial, interrupted
   1 failed, 1 interrupted, 1 skipped, 1 succeeded; 1 min 30 s, estimated 3 min; exit code 2
   platform reference (dag.yaml), server https://staging.example.org:6443
-  under way when it ended: ready
+  in progress when it ended: ready
 
 1 root cause, 1 component blocked
   postgres  Degraded: Argo CD gives no reason
@@ -224,7 +224,7 @@ def test_those_that_were_stopped_are_told_in_full_if_there_is_more_to_say() -> N
     assert "failures in full" not in report_text.text(report)
     failed, stopped = report.failures
     text = report_text.text(replace(report, failures=(failed, replace(stopped, diagnostics=("pulling",)))))
-    assert "  ready  Interrupted: it was under way when the run ended\n    | pulling\n" in text
+    assert "  ready  Interrupted: it was in progress when the run ended\n    | pulling\n" in text
 
 
 def test_lines_of_a_detail_stay_apart() -> None:

@@ -161,7 +161,7 @@ def test_teardown_lists_what_was_kept_and_what_was_left() -> None:
     assert (report.summary.exit_code, report.summary.health) == (2, None)
     text = report_text.text(report)
     assert (
-        "orphans: objects of removed applications that are still there\n  Namespace rook-ceph\n\n"
+        "orphans: objects of removed applications that still exist\n  Namespace rook-ceph\n\n"
         "retained, as the volume policy says\n  PersistentVolume pv-1" in text
     )
 

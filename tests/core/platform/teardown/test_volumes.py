@@ -84,8 +84,8 @@ def test_only_what_we_retained_and_nobody_uses_is_reclaimed() -> None:
     assert volumes.reclaimable_volumes([ours, *others], [("argocd", "db")], [("own", "b")]) == (ours,)
     told = volumes.volume_notices(VolumePolicy.DELETE, [ours, others[1]])
     assert told == [
-        "PersistentVolume ours of claim own/a goes, and its data with it",
-        "PersistentVolume theirs of claim own/a stays, for its own reclaim policy is Retain",
+        "PersistentVolume ours of claim own/a is deleted with its data",
+        "PersistentVolume theirs of claim own/a is kept: its own reclaim policy is Retain",
     ]
 
 

@@ -1,6 +1,6 @@
 """Dependencies from annotations of Applications, merged into those of the platform file. The file takes precedence.
 
-Whoever may edit an Application writes these, so what is wrong in them is ignored with a notice and never stops a run.
+Every user who may edit an Application can write these, so errors in them are only a notice and never stop a run.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class ApplicationState:
         if self.compared_sources != self.sources:
             return "Argo CD has not compared it with the sources it has now"
         if self.revisions != (wanted := desired_revisions(self)):
-            return f"Argo CD compared it at {', '.join(self.revisions)}, wanted is {', '.join(wanted) or 'unknown'}"
+            return f"Argo CD compared it at {', '.join(self.revisions)}, desired is {', '.join(wanted) or 'unknown'}"
         return ""
 
 

@@ -78,9 +78,9 @@ def definition_digest(sources: tuple[Source, ...]) -> str:
 
 
 def approval_problems(plan: ApprovedPlan) -> tuple[str, ...]:
-    """Why nobody can approve this plan: it does not say at which revision it would deploy something."""
+    """Why this plan cannot be approved: it does not say at which revision it would deploy something."""
     if plan.root and not plan.root_revision:
-        return (f"the root would be written, and which commit it leads to is not known: {plan.root}",)
+        return (f"the root Application changes, and the commit that it will resolve to is not known: {plan.root}",)
     return tuple(
         f"which revision {name} would get is not known"
         for name, step in sorted(plan.steps.items())

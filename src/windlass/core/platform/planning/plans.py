@@ -158,7 +158,7 @@ def plan_teardown(
     left = left_behind or {}
     # Resource nodes are deleted together with the Application that created them.
     existing = (snapshot.states.keys() | left.keys()) - platform.resource_nodes
-    problems = {name: f"its Application is gone, but not {left[name]}" for name in left}
+    problems = {name: f"its Application is gone, but {left[name]} still exists" for name in left}
     selected = scopes.selected_nodes(platform, scope)
     absent = {*platform.graph.names} - existing - platform.resource_nodes - selected
     unknown = absent if unlisted else set()
@@ -171,7 +171,9 @@ def plan_teardown(
     rules = _PlanRules(
         platform.graph.reversed(),
         checked_nodes=existing | unknown,
-        required_action=lambda name: (Verb.REMOVE, problems.get(name, "it is there"), ()) if name in existing else None,
+        required_action=lambda name: (
+            (Verb.REMOVE, problems.get(name, "it still exists"), ()) if name in existing else None
+        ),
         blocking_problem=blocking_problem,
     )
     plan = _build_plan(platform, scope, rules)
@@ -259,7 +261,7 @@ def sync_reason(state: ApplicationState, desired: tuple[str, ...]) -> str:
     """Why the Application needs a sync; empty if a sync would change nothing."""
     operation = state.operation
     if state.revisions != desired:
-        return f"it is at {abbreviate(state.revisions)}, wanted is {abbreviate(desired)}"
+        return f"it is at {abbreviate(state.revisions)}, desired is {abbreviate(desired)}"
     if state.has_abandoned_operation:
         return "its last operation was abandoned"
     if operation is not None and operation.phase in {OperationPhase.FAILED, OperationPhase.ERROR}:
@@ -274,9 +276,9 @@ def wait_before_sync(state: ApplicationState, revisions: tuple[str, ...]) -> Wai
     if state.is_deleting:
         return Wait(Reason.DELETING, "it is being deleted")
     if state.operation_requested:
-        return Wait(Reason.OPERATION_RUNNING, "an operation waits or runs")
+        return Wait(Reason.OPERATION_RUNNING, "an operation is pending or running")
     if not revisions or not state.sources:
-        return Wait(Reason.NOT_COMPARED, "Argo CD has not looked at it yet")
+        return Wait(Reason.NOT_COMPARED, "Argo CD has not compared it yet")
     return None
 
 

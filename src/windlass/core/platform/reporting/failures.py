@@ -79,7 +79,7 @@ def root_causes(failures: Iterable[Failure]) -> tuple[Failure, ...]:
 def _reason_and_detail(outcome: Outcome) -> tuple[str, str]:
     if isinstance(outcome.decision, Failed):
         return str(outcome.decision.reason), outcome.decision.detail
-    return str(Reason.INTERRUPTED), "it was under way when the run ended"
+    return str(Reason.INTERRUPTED), "it was in progress when the run ended"
 
 
 def unhealthy_failures(

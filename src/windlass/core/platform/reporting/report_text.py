@@ -100,7 +100,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _removal_sections(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
-    yield "orphans: objects of removed applications that are still there", report.removal.orphans
+    yield "orphans: objects of removed applications that still exist", report.removal.orphans
     yield "retained, as the volume policy says", report.removal.retained
     yield "destroyed with their data", report.removal.destroyed
 
@@ -141,7 +141,7 @@ def _summary_lines(report: Report, width: int | None) -> Iterator[str]:
     if target := _target_text(report):
         yield from wrap(f"  {target}", width)
     if under_way := _interrupted_names(report):
-        yield from wrap(f"  under way when it ended: {join_names(under_way, MAX_NAMES)}", width)
+        yield from wrap(f"  in progress when it ended: {join_names(under_way, MAX_NAMES)}", width)
 
 
 def _planned_steps_text(report: Report) -> str:

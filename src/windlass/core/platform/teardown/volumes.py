@@ -119,10 +119,10 @@ def volume_notices(policy: VolumePolicy, volumes: Iterable[Volume]) -> list[str]
     """One line per volume: what a teardown with this policy does to it."""
     effects = {
         VolumePolicy.RETAIN: "is retained",
-        VolumePolicy.DELETE: "goes, and its data with it",
-        VolumePolicy.SNAPSHOT: "goes after a snapshot of it is ready",
+        VolumePolicy.DELETE: "is deleted with its data",
+        VolumePolicy.SNAPSHOT: "is deleted after its snapshot is ready",
     }
-    retained = "stays, for its own reclaim policy is Retain"
+    retained = "is kept: its own reclaim policy is Retain"
 
     def effect(volume: Volume) -> str:
         is_deleted = policy is VolumePolicy.DELETE and volume.is_retained_by_us
