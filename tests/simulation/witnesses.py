@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.simulation.declared_dependencies import DeclaredDependencies
 from tests.simulation.foreign_parents import FOREIGN_PARENTS
 from tests.simulation.request_dimensions import REFUSED_DEFINITIONS
 from tests.simulation.scenarios import ANOTHER_CLIENT, APPLICATIONS, ARGOCD, NAMESPACE, Part
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from tests.simulation.declared_dependencies import DeclaredDependencies
     from tests.simulation.scenarios import Scenario
     from windlass.core.platform.identity import ClusterIdentity
     from windlass.sandbox.apiserver.store import StoreChange
@@ -80,6 +80,7 @@ class Witness:
     """Applications for which another client switched automated sync on."""
 
     def __post_init__(self) -> None:
+        self.declared = DeclaredDependencies(self.sandbox)
         self.sandbox.server.store.listen(APPLICATIONS, "", self._hear)
 
     def _hear(self, change: StoreChange) -> None:
@@ -306,7 +307,7 @@ class Removals:
     def __init__(self, sandbox: Sandbox, scenario: Scenario) -> None:
         self._sandbox = sandbox
         self._dependents = scenario.platform.graph.reversed()
-        self.declared: DeclaredDependencies
+        self.declared = DeclaredDependencies(sandbox)
         self._going: set[str] = set()
         self.order: list[str] = []
         """The Applications, as they began to go."""
