@@ -13,7 +13,7 @@ E2E := $(BIN)/pytest -v -s -p no:randomly --timeout=600 --durations=10
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test sim mutants fuzz audit check lint types imports coverage bench clients browser wheel image image-run-demo image-push image-test lock clean e2e-build e2e e2e-up e2e-shell recordings
+.PHONY: help demo test sim mutants fuzz audit check lint types imports coverage bench clients browser wheel image image-run-demo image-push image-test lock clean e2e-build e2e e2e-up e2e-shell recordings transcript
 
 help: ## list all targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -118,6 +118,9 @@ e2e-up: $(VENV)/ready ## run a test bed in the foreground; tests use it with WIN
 
 e2e-shell: $(VENV)/ready ## open a shell with kubectl for the running test bed
 	$(BIN)/python -m tests.testbed shell
+
+transcript: $(VENV)/ready ## record docs/transcript.md: a first use on the sandbox
+	$(BIN)/python -m tests.transcript
 
 recordings: e2e-build ## record what real controllers do, on a separate test bed; review the difference
 	$(BIN)/python -m tests.testbed run $(BIN)/python -m tests.recordings record $(NAMES)

@@ -65,11 +65,15 @@ def blocks(stream: IO[str]) -> Iterator[list[str]]:
 
 
 def test_the_screen_tells_what_is_healthy_what_changes_and_what_failed(cluster: Running) -> None:
+    expected = "applications  5: 3 Healthy, 1 Progressing, 1 Degraded; 5 Synced"
     ended = status(cluster)
+    while expected not in ended.stdout:  # a slow machine starts the healthy ones late; the test has a time limit
+        cluster.rest(1.0)
+        ended = status(cluster)
     lines = ended.stdout.splitlines()
     assert (ended.code, ended.stderr) == (2, ""), ended.output
     assert lines[0].startswith("platform      not recorded, server http://127.0.0.1:")
-    assert lines[1] == "applications  5: 3 Healthy, 1 Progressing, 1 Degraded; 5 Synced"
+    assert lines[1] == expected
     assert lines[2].startswith("failed 1      sick  Degraded for ")
     assert lines[3].startswith("changing 1    slow  is progressing for ")
     assert "last synced by jane: Deployment default/slow: pod slow-" in lines[3]
