@@ -232,7 +232,6 @@ def test_a_root_that_cannot_be_compared_fails_with_argo_cds_own_words(is_new: bo
             assert failure.blocks == ("next", "web")
             assert "ComparisonError: Failed to load target state" in failure.detail
             assert "root: app path does not exist" in failure.detail
-            assert "platform-root" in failure.detail
             assert report.summary.duration < timedelta(minutes=3)
 
     clusters.run(main())

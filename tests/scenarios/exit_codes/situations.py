@@ -289,7 +289,8 @@ def planned(*synced: str) -> Situation:
             document = json.loads(path.read_text())
             for name in synced:
                 document["unchanged"].remove(name)
-                step = {"name": name, "verb": "sync", "why": "x", "after": [], "revisions": ["1"], "definition": ""}
+                digests = {"definition": "", "parent": ""}
+                step = {"name": name, "verb": "sync", "why": "x", "after": [], "revisions": ["1"], **digests}
                 document["steps"].append(step)
             path.write_text(json.dumps(document))
             world.begin()
