@@ -26,9 +26,6 @@ _REFERENCES = frozenset({"name", "namespace", "key", "kind", "optional", "secret
 class _Absent:
     """The value of a field that does not exist; null is a value."""
 
-    def __repr__(self) -> str:
-        return "absent"
-
 
 ABSENT = _Absent()
 Path = tuple[str, ...]

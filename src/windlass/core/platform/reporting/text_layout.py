@@ -84,10 +84,9 @@ def limit_items(items: Sequence[Sequence[str]], max_lines: int) -> list[str]:
         return [line for item in items for line in item]
     lines: list[str] = []
     count = 0
-    for count, item in enumerate(items):  # noqa: B007 - the number of items that are shown
-        if len(lines) + len(item) + 1 > max_lines:
-            break
-        lines += item
+    while len(lines) + len(items[count]) + 1 <= max_lines:
+        lines += items[count]
+        count += 1
     return [*lines, f"  and {len(items) - count} more"]
 
 
