@@ -95,7 +95,7 @@ class Brownfield:
 
     @property
     def files(self) -> tuple[str, ...]:
-        environment = {"name": "production", "domain": "x", "gitRepository": self.url, "gitRevision": "main"}
+        environment = {"name": "production", "domain": "a.test", "gitRepository": self.url, "gitRevision": "main"}
         (self._folder / "environment.yaml").write_text(json.dumps(environment))
         return ("--environment-file", str(self._folder / "environment.yaml"), "--dag", self.dag)
 

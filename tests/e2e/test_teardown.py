@@ -98,7 +98,7 @@ class Hard:
         for name in NODES:
             self.cluster.wait(f"application/{name}", "create", "-n", "argocd")
         (self._folder / "dag.yaml").write_text(json.dumps(self._dag()))
-        environment = {"name": "development", "domain": "x", "gitRepository": self._url, "gitRevision": "main"}
+        environment = {"name": "development", "domain": "a.test", "gitRepository": self._url, "gitRevision": "main"}
         (self._folder / "environment.yaml").write_text(json.dumps(environment))
 
     def _volume(self) -> dict[str, Any]:
