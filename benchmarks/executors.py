@@ -177,7 +177,13 @@ def settled_cluster(count: int) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
         (folder / "dag.yaml").write_text(json.dumps(dag(count)))
-        file = {"name": "development", "domain": "x.test", "gitRepository": URL, "gitRevision": COMMIT, "gitPath": "root"}
+        file = {
+            "name": "development",
+            "domain": "a.test",
+            "gitRepository": URL,
+            "gitRevision": COMMIT,
+            "gitPath": "root",
+        }
         (folder / "environment.yaml").write_text(json.dumps(file))
         command = [sys.executable, "-m", "benchmarks.executors", "serve", str(count), directory]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -225,14 +225,26 @@ class ProcessLease:
 
     async def _release(self) -> None:
         """Release the Lease; if that fails, it expires after the lease duration."""
-        meta = self._lease["metadata"]
         try:
             if self._deletes_on_release:
-                await self._client.delete(self.ref, uid=meta["uid"], resource_version=meta["resourceVersion"])
+                await self._delete()
             else:
                 await self._update({"holderIdentity": ""})
         except (KubeError, LockLost):
             return
+
+    async def _delete(self) -> None:
+        """Delete the Lease. On a conflict with our own renewal, whose response was lost, it is still ours."""
+        try:
+            await self._delete_version(self._lease)
+        except Conflict:
+            current = await self._client.get(self.ref)
+            if holder_of(current) == self._claim.holder:
+                await self._delete_version(current)
+
+    async def _delete_version(self, lease: RawObject) -> None:
+        meta = lease["metadata"]
+        await self._client.delete(self.ref, uid=meta["uid"], resource_version=meta["resourceVersion"])
 
 
 class LockedClient(KubeClient):

@@ -334,3 +334,19 @@ def test_a_run_that_loses_the_lock_writes_nothing_more() -> None:
         assert play.witness.holder == "thief"
 
     acted(told("f: e; e: d; d: c; c: b; b: a"), work)
+
+
+@pytest.mark.parametrize("other", ["", "two"])
+def test_a_lease_is_deleted_in_the_end_although_the_answer_to_its_last_renewal_was_lost(other: str) -> None:
+    """Unless it belongs to another run by then."""
+
+    async def work(w: World) -> None:
+        async with held(w, "one") as lock:
+            lock.delete_on_release()
+            changed = await w.kube.get(LEASE)  # as the renewal whose answer did not arrive
+            spec = {**changed["spec"], "holderIdentity": other or "one", "renewTime": "2030-01-01T00:00:01.000000Z"}
+            await w.kube.replace(LEASE, {**changed, "spec": spec})
+        leases = w.sandbox.server.store.list("leases.coordination.k8s.io", "argocd")
+        assert len(leases) == bool(other)
+
+    on_a_cluster(work)
